@@ -6,6 +6,7 @@ their operands take part in the inference of layouts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilecore.contract.implementation import Choice, TileOpImpl
@@ -13,7 +14,8 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.ir.attributes import CallAttr, LoopAttr
 from tilecore.ir.build import const, is_nothing
-from tilecore.ir.nodes import Evaluate, For, ForKind, PrimFunc, Var, structural_map
+from tilecore.ir.nodes import AllocBuffer, Evaluate, For, ForKind, PrimFunc, Var, structural_map
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call, reducers_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.assumptions import assumed_divisors
@@ -21,6 +23,8 @@ from tilecore.lowering.simt.analysis.parallel_nests import LOOP_HINTS
 from tilecore.lowering.simt.state import RequestedLayouts, TileFunction
 from tilecore.lowering.simt.tile_ops.reduce_to_shared import reduce_to_shared
 from tilecore.lowering.tile_ops.choice import choose_all, describe, is_lowered
+
+_MOVES = ("copy", "fill", "atomic")
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -40,7 +44,7 @@ def choose(func: PrimFunc, env: PassEnv) -> PrimFunc:
     tile.function, tile.divisors, tile.reducers = func, assumed_divisors(func), reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
     calls = [call for node in nodes if (call := as_tile_call(node)) is not None]
-    choices, layouts = choose_all(calls, func, env, env.state(RequestedLayouts).of_shared)
+    choices, layouts = choose_all(calls, func, env, env.state(RequestedLayouts).of_shared, _workspaces(func, calls))
     env.state(BufferLayouts).by_buffer = layouts
     lowered: dict[Evaluate, Any] = {}
     for node, choice in zip(nodes, choices, strict=True):
@@ -50,6 +54,14 @@ def choose(func: PrimFunc, env: PassEnv) -> PrimFunc:
         else:
             lowered[node] = _lower_to_nest(choice, env)
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
+
+
+def _workspaces(func: PrimFunc, calls: Sequence[TileCall]) -> set[Var]:
+    """The buffers of T.alloc_global that may have a layout: only the function sees them. Not those that operations read
+    for whom they would be better in shared memory, such as a gemm."""
+    others = {region.source for call in calls if call.op.name not in _MOVES for region in call.regions}
+    buffers = (alloc.buffer for alloc in collect(func.body, AllocBuffer))
+    return {buffer for buffer in buffers if is_global(buffer) and buffer not in others}
 
 
 def _lower_to_nest(choice: Choice, env: PassEnv) -> Any:

@@ -31,6 +31,7 @@ def lowering() -> Lowering:
         PROGRAMMATIC_DEPENDENT_LAUNCH,
     )
     from tile_cuda.lowering.hopper.rows_inside import ROWS
+    from tile_cuda.lowering.hopper.scratch_adds import SCRATCH_ADD
     from tile_cuda.lowering.hopper.set_launch_bounds import SET_LAUNCH_BOUNDS
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
@@ -83,6 +84,6 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
-    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE, TMA_ADD, ADD_PARTS, ROWS)
+    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE, SCRATCH_ADD, TMA_ADD, ADD_PARTS, ROWS)
     explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG, DEPENDENT_LAUNCH)
     return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)

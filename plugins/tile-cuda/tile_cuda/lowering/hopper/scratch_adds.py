@@ -1,0 +1,136 @@
+"""T.atomic_add of a ``wgmma`` accumulator to float32 memory of the function's own (T.alloc_global).
+
+Nobody else sees such memory, so it may have any layout: it is stored in blocks of 8 x 8 elements, row by row. The rows
+and columns that one pair of registers of a warp covers (PTX ISA, "Register fragments for wgmma.mma_async") are then
+256 neighbouring bytes, and threads add pairs by ``red.global.add.v2.f32``. That takes no way through shared memory,
+whose bandwidth limits such kernels (docs/notes/attention.md, "Backward"). A row of a block is 32 bytes, a sector of the
+cache, so other kernels read and write the tensor as fast as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tile_cuda.lowering.hopper.staged_accumulators import config_of_accumulator
+from tile_cuda.lowering.hopper.tensor_adds import is_relaxed_addition
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.layout import BufferLayout
+from tilecore.ir.nodes import AllocBuffer, Call, Evaluate, Stmt, TensorLoad, TensorRegion, Var
+from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_fragment, is_global
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.assumptions import is_multiple
+from tilecore.lowering.simt.state import TileFunction
+from tilecore.lowering.tile_ops.effects import lower_atomic
+
+BLOCK = 8  # rows and columns
+_OF_VALUES = ("if_then_else", ATOMIC_ELEMENT)  # calls that use one element
+
+
+def matches(call: TileCall, env: PassEnv) -> str | None:
+    function = env.state(TileFunction)
+    body = function.function.body
+    reason = _reason_against_operands(call, body, env)
+    if reason is not None:
+        return reason
+    axes = _axes(call)
+    for axis in axes:
+        size = constant(call.dst.source.shape[axis])
+        if size is None or size % BLOCK:
+            return f"axis {axis} of {call.dst.source.name} is not a multiple of {BLOCK} known when compiling"
+        if not is_multiple(call.dst.region[axis].min, BLOCK, function.divisors):
+            return f"the tile does not begin at a multiple of {BLOCK} along axis {axis}"
+    return _reason_against_uses(call.dst.source, body, env)
+
+
+def _reason_against_operands(call: TileCall, body: Stmt, env: PassEnv) -> str | None:
+    if not is_relaxed_addition(call):
+        return "it is not a relaxed addition"
+    source, target = call.value, call.dst.source
+    if not _is_allocated(target, body):
+        return f"{target.name} is not memory of T.alloc_global"
+    if not (isinstance(source, TensorRegion) and is_fragment(source.source) and is_whole(source)):
+        return "it does not add a whole fragment"
+    if dtype_of(target) != "float32":
+        return f"the elements of {target.name} are not float32"
+    config = config_of_accumulator(source.source, body, env)
+    if isinstance(config, str):
+        return config
+    axes = _axes(call)
+    if [constant(call.dst.region[axis].extent) for axis in axes] != [config.m, config.n]:
+        return "the shape of the tile is not that of the tensor's region"
+    return None if axes[-1] == len(call.dst.region) - 1 else "the tile's columns are not along the last axis"
+
+
+def _reason_against_uses(tensor: Var, body: Stmt, env: PassEnv) -> str | None:
+    """Why the tensor must keep its layout: something takes its memory, or a tile of it, as it is declared."""
+    for node in collect(body, Call):
+        elements = [a for a in node.args if isinstance(a, TensorLoad) and a.source.same_as(tensor)]
+        if elements and op_name(node) not in _OF_VALUES:
+            return f"{op_name(node)} may access more than one element of {tensor.name}"
+    calls = [call for node in collect(body, Evaluate) if (call := as_tile_call(node)) is not None]
+    for call in calls:
+        if not any(region.source.same_as(tensor) for region in call.regions) or call.op.name == "fill":
+            continue
+        if call.op.name == "atomic":
+            reason = _reason_against_operands(call, body, env)
+        elif call.op.name == "copy":
+            reason = _reason_against_copy(call, tensor, body, env)
+        else:
+            reason = f"{call.op.name} uses {tensor.name}"
+        if reason is not None:
+            return f"elsewhere: {reason}"
+    return None
+
+
+def _reason_against_copy(call: TileCall, tensor: Var, body: Stmt, env: PassEnv) -> str | None:
+    """Only copies between the tensor and registers are surely done by threads, element by element."""
+    other = call.src.source if call.dst.source.same_as(tensor) else call.dst.source
+    if not is_fragment(other):
+        return f"a copy between {tensor.name} and {other.scope()} memory"
+    is_accumulator = not isinstance(config_of_accumulator(other, body, env), str)
+    return f"a tensor map may store {other.name}" if is_accumulator and call.src.source.same_as(other) else None
+
+
+def _is_allocated(tensor: Var, body: Stmt) -> bool:
+    return is_global(tensor) and any(alloc.buffer.same_as(tensor) for alloc in collect(body, AllocBuffer))
+
+
+def _axes(call: TileCall) -> list[int]:
+    """The axes of the tensor along which the tile has more than one element: its rows and its columns."""
+    return [axis for axis, r in enumerate(call.dst.region) if constant(r.extent) != 1]
+
+
+def layouts(call: TileCall, env: PassEnv) -> dict[Var, BufferLayout]:
+    return {call.dst.source: in_blocks(call.dst.source.shape, _axes(call)[0])}
+
+
+def in_blocks(shape: Sequence[Any], rows: int) -> BufferLayout:
+    """The layout of a tensor whose rows along axis ``rows`` and columns along the last axis are divided into blocks of
+    8 x 8 elements, one after the other."""
+
+    def place(indices: Sequence[Any]) -> list[Any]:
+        outer = list(indices)
+        outer[rows], outer[-1] = indices[rows] // BLOCK, indices[-1] // BLOCK
+        return [*outer, indices[rows] % BLOCK, indices[-1] % BLOCK]
+
+    outer = list(shape)
+    outer[rows], outer[-1] = shape[rows] // BLOCK, shape[-1] // BLOCK
+    return BufferLayout(f"blocks of 8 x 8 along axes {rows} and {len(outer) - 1}", (*outer, BLOCK, BLOCK), place)
+
+
+SCRATCH_ADD = TileOpImpl(
+    "atomic",
+    "adds in blocks of 8 x 8",
+    lower_atomic,
+    matches,
+    priority=45,
+    layouts=layouts,
+    needs_layouts=True,
+    needs=(TileFunction,),
+)
