@@ -36,6 +36,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
     from tile_cuda.lowering.hopper.stage_tma_copies import STAGE_TMA_COPIES
+    from tile_cuda.lowering.hopper.store_matrices import STORE_MATRICES
     from tile_cuda.lowering.hopper.tensor_adds import TMA_ADD
     from tile_cuda.lowering.hopper.tma_loads import TMA_LOAD
     from tile_cuda.lowering.hopper.tma_stores import TMA_STORE
@@ -75,6 +76,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "insert_barriers", SCHEDULE_MMA),
         PassEdit("insert", "insert_barriers", PREFETCH_LATER_BLOCKS),
         PassEdit("insert", "before_vectorize", PAIR_BITS),
+        PassEdit("insert", "before_vectorize", STORE_MATRICES),
         PassEdit("insert", "before_outline", LOWER_WARP_ROLES),
         PassEdit("insert", "before_outline", KEEP_SIGNS),
         PassEdit("insert", "before_outline", BATCH_DIVISIONS),

@@ -1,0 +1,220 @@
+"""Stores fragments of 16-bit elements to shared memory by ``stmatrix``, an instruction for four 8 x 8 matrices.
+
+The accumulators and left operands of matrix products give lane l of a warp neighbouring elements 2 * (l % 4) and
+2 * (l % 4) + 1 of row l / 4 of each 8 x 8 matrix. Stored in pairs, a tile of 128 x 64 takes 16 instructions of every
+thread; ``stmatrix.x4`` takes four, where lane l gives the address of row l % 8 of matrix l / 8 (PTX ISA, "Warp-level
+matrix store instruction: stmatrix"). So a thread computes the address of another matrix and row than its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.architectures import WARP
+from tile_cuda.target import architecture_of
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import const, constant, dtype_of, load, loop
+from tilecore.ir.nodes import (
+    AttrStmt,
+    BufferStore,
+    For,
+    ForKind,
+    IfThenElse,
+    PrimFunc,
+    Range,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+    structural_mutate,
+)
+from tilecore.ir.scopes import is_own, is_shared
+from tilecore.ir.thread_ranges import number_in, range_of
+from tilecore.ir.visit import collect, substitute, variables
+from tilecore.lowering.analysis.assumptions import is_multiple
+from tilecore.lowering.analysis.kernels import Threads, map_kernels
+from tilecore.lowering.analysis.uniformity import Division, Uniformity
+
+FIRST = 90  # the architecture that has the instruction
+MATRICES, SIZE = 4, 8  # of one instruction; rows and columns of a matrix
+PAIR = 2  # neighbouring elements of a matrix that a lane has
+
+
+def store_matrices(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    if architecture_of(env.target).capability < FIRST:
+        return func
+
+    def change(body: Stmt, threads: Threads) -> Stmt:
+        active = threads.active
+        if len(active) != 1 or threads.count % WARP:
+            return body
+        return _Kernel(Uniformity(body, threads), active[0].var).run(body)
+
+    return func.with_body(map_kernels(func.body, change))
+
+
+@dataclass
+class _Nest:
+    """A nest of unrolled loops that stores pairs of registers. loops: outermost first. pairs: how many of them."""
+
+    loops: list[For]
+    store: BufferStore
+    lane: Var  # of the elements of a pair
+
+    @property
+    def pairs(self) -> int:
+        return prod(int(constant(node.extent) or 0) for node in self.loops)
+
+    def of_pair(self, expression: Any, number: Any) -> Any:
+        """The expression for the first element of the pair with this number, in the order of the loops."""
+        values: dict[Var, Any] = {self.lane: const(0, dtype_of(self.lane))}
+        step = self.pairs
+        for node in self.loops:
+            extent = int(constant(node.extent) or 1)
+            step //= extent
+            values[node.loop_var] = number // step % extent
+        return substitute(expression, values)
+
+
+@dataclass
+class _Kernel:
+    """threads: the variables of the index of a thread, of the block and of the ranges around. control: between which
+    threads the loops and conditions around run differently."""
+
+    uniformity: Uniformity
+    thread: Var
+    threads: list[Var] = field(default_factory=list)
+    control: list[Division] = field(default_factory=list)
+    analyzer: Analyzer = field(default_factory=Analyzer)
+
+    def run(self, body: Stmt) -> Stmt:
+        self.threads.append(self.thread)
+        self.analyzer.bind(self.thread, Range.from_min_extent(0, self.uniformity.block.count))
+        return structural_mutate(
+            body, [(For, self._loop), (AttrStmt, self._range), (While, self._compound), (IfThenElse, self._compound)]
+        )
+
+    def _range(self, node: AttrStmt, mutator: Any) -> Any:
+        threads = range_of(node)
+        if threads is None:
+            return mutator.default_mutate(node)
+        is_whole = threads.first % WARP == 0 and threads.count % WARP == 0
+        self.control.append(Division(each=not is_whole))
+        self.threads.append(number_in(node))
+        self.analyzer.bind(number_in(node), Range.from_min_extent(0, threads.count))
+        changed = mutator.default_mutate(node)
+        self.threads.pop()
+        self.control.pop()
+        return changed
+
+    def _compound(self, node: Any, mutator: Any) -> Any:
+        self.control.append(self.uniformity.divergence(node))
+        changed = mutator.default_mutate(node)
+        self.control.pop()
+        return changed
+
+    def _loop(self, node: For, mutator: Any) -> Any:
+        nest = _nest_of(node)
+        stores = None if nest is None or not self._warps_are_whole() else self._matrices(nest)
+        return self._compound(node, mutator) if stores is None else stores
+
+    def _warps_are_whole(self) -> bool:
+        return all(map(_keeps_warps, self.control))
+
+    def _matrices(self, nest: _Nest) -> Stmt | None:
+        """The stores by matrices; None where the pairs are not those of matrices."""
+        (to,), value = nest.store.indices, nest.store.value
+        (source,) = value.indices
+        thread = self._thread_in(to, nest)
+        if thread is None or coefficient(to, nest.lane) != 1 or coefficient(source, nest.lane) != 1:
+            return None
+        if not self._are_rows(nest, to, thread) or not self._are_in_order(nest, source):
+            return None
+        lane, whole = thread % WARP, thread // WARP * WARP
+
+        def row(first: Any) -> Any:
+            of_row = substitute(to, {thread: whole + thread % SIZE * (WARP // SIZE)})
+            return self.analyzer.simplify(nest.of_pair(of_row, first + lane // SIZE))
+
+        def four(number: Any) -> Stmt:
+            self.analyzer.bind(number, Range.from_min_extent(0, nest.pairs // MATRICES))
+            first = number * MATRICES
+            registers = load(value.source, [self.analyzer.simplify(nest.of_pair(source, first))])
+            return instructions.stmatrix(
+                load(nest.store.buffer, [row(first)]), registers, MATRICES, span=nest.store.span
+            )
+
+        dtype = dtype_of(nest.loops[0].loop_var)
+        return loop(const(nest.pairs // MATRICES, dtype), four, name="q", kind=ForKind.UNROLLED)
+
+    def _thread_in(self, address: Any, nest: _Nest) -> Var | None:
+        """The variable of the thread in an address whose other variables are the same in the whole warp."""
+        own = {nest.lane, *(node.loop_var for node in nest.loops)}
+        others = variables(address) - own
+        threads = [var for var in self.threads if var in others]
+        if len(threads) != 1 or collect(address, TensorLoad):
+            return None
+        rest = others - set(threads)
+        return threads[0] if all(_keeps_warps(self.uniformity.division(var)) for var in rest) else None
+
+    def _are_rows(self, nest: _Nest, address: Any, thread: Var) -> bool:
+        """Do four neighbouring lanes have the pairs of eight neighbouring elements, from a multiple of eight on?"""
+        row, place, number = Var("row", "int32"), Var("place", "int32"), Var("pair", "int32")
+        threads = int(self.analyzer.const_int_bound(thread).max_value) + 1
+        analyzer = Analyzer()
+        for var, extent in ((row, threads * PAIR // SIZE), (place, SIZE // PAIR), (number, nest.pairs)):
+            analyzer.bind(var, Range.from_min_extent(0, extent))
+        of_row = nest.of_pair(address, number)
+        first = analyzer.simplify(substitute(of_row, {thread: row * (SIZE // PAIR)}))
+        pair = substitute(of_row, {thread: row * (SIZE // PAIR) + place})
+        if constant(analyzer.simplify(pair - first - place * PAIR)) != 0:
+            return False
+        return is_multiple(first, SIZE, {}, analyzer)
+
+    def _are_in_order(self, nest: _Nest, source: Any) -> bool:
+        """Are the registers of the pairs of an instruction one after the other?"""
+        number = Var("pair", "int32")
+        self.analyzer.bind(number, Range.from_min_extent(0, nest.pairs // MATRICES))
+        places = [nest.of_pair(source, number * MATRICES + n) for n in range(MATRICES)]
+        return all(
+            constant(self.analyzer.simplify(place - places[0])) == n * PAIR for n, place in enumerate(places)
+        ) and is_multiple(self.analyzer.simplify(places[0]), PAIR, {}, self.analyzer)
+
+
+def _keeps_warps(division: Division) -> bool:
+    """Are the threads of a warp together on either side?"""
+    return not division.each and all(r.first % WARP == 0 and r.count % WARP == 0 for r in division.ranges)
+
+
+def _nest_of(node: For) -> _Nest | None:
+    """The nest of stores of pairs whose outermost loop this is; None for any other loop."""
+    loops: list[For] = []
+    inner: Any = node
+    while isinstance(inner, For) and inner.kind == ForKind.UNROLLED and constant(inner.min) == 0:
+        loops.append(inner)
+        inner = inner.body
+    if not (loops and isinstance(inner, For) and inner.kind == ForKind.VECTORIZED and constant(inner.extent) == PAIR):
+        return None
+    nest = _Nest(loops, inner.body, inner.loop_var)
+    return nest if _is_of_pairs(inner.body) and nest.pairs % MATRICES == 0 and nest.pairs else None
+
+
+def _is_of_pairs(node: Any) -> bool:
+    """Does the statement store an element of a fragment of 16-bit elements to shared memory?"""
+    if not isinstance(node, BufferStore) or not isinstance(node.value, TensorLoad):
+        return False
+    buffers: Sequence[Var] = (node.buffer, node.value.source)
+    is_move = is_shared(node.buffer) and is_own(node.value.source) and len(node.indices) == len(node.value.indices) == 1
+    return (
+        is_move and all(DType(dtype_of(b)).bits == 16 for b in buffers) and dtype_of(buffers[0]) == dtype_of(buffers[1])
+    )
+
+
+STORE_MATRICES = Pass("store_matrices", store_matrices)
