@@ -50,14 +50,19 @@ PAIR = 2  # neighbouring elements of a matrix that a lane has
 def store_matrices(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if architecture_of(env.target).capability < FIRST:
         return func
+    return func.with_body(with_matrices(func.body))
 
-    def change(body: Stmt, threads: Threads) -> Stmt:
+
+def with_matrices(body: Stmt) -> Stmt:
+    """The code of kernels with ``stmatrix`` for all nests of loops that store the pairs of matrices."""
+
+    def change(code: Stmt, threads: Threads) -> Stmt:
         active = threads.active
         if len(active) != 1 or threads.count % WARP:
-            return body
-        return _Kernel(Uniformity(body, threads), active[0].var).run(body)
+            return code
+        return _Kernel(Uniformity(code, threads), active[0].var).run(code)
 
-    return func.with_body(map_kernels(func.body, change))
+    return map_kernels(body, change)
 
 
 @dataclass
@@ -138,6 +143,7 @@ class _Kernel:
         if not self._are_rows(nest, to, thread) or not self._are_in_order(nest, source):
             return None
         lane, whole = thread % WARP, thread // WARP * WARP
+        start = nest.of_pair(source, const(0, "int32"))
 
         def row(first: Any) -> Any:
             of_row = substitute(to, {thread: whole + thread % SIZE * (WARP // SIZE)})
@@ -146,7 +152,7 @@ class _Kernel:
         def four(number: Any) -> Stmt:
             self.analyzer.bind(number, Range.from_min_extent(0, nest.pairs // MATRICES))
             first = number * MATRICES
-            registers = load(value.source, [self.analyzer.simplify(nest.of_pair(source, first))])
+            registers = load(value.source, [self.analyzer.simplify(start + first * PAIR)])
             return instructions.stmatrix(
                 load(nest.store.buffer, [row(first)]), registers, MATRICES, span=nest.store.span
             )
@@ -179,13 +185,11 @@ class _Kernel:
         return is_multiple(first, SIZE, {}, analyzer)
 
     def _are_in_order(self, nest: _Nest, source: Any) -> bool:
-        """Are the registers of the pairs of an instruction one after the other?"""
-        number = Var("pair", "int32")
-        self.analyzer.bind(number, Range.from_min_extent(0, nest.pairs // MATRICES))
-        places = [nest.of_pair(source, number * MATRICES + n) for n in range(MATRICES)]
-        return all(
-            constant(self.analyzer.simplify(place - places[0])) == n * PAIR for n, place in enumerate(places)
-        ) and is_multiple(self.analyzer.simplify(places[0]), PAIR, {}, self.analyzer)
+        """Are the registers of all pairs one after the other, from an even one on?"""
+        first = nest.of_pair(source, const(0, "int32"))
+        offsets = (nest.of_pair(source, const(number, "int32")) - first for number in range(nest.pairs))
+        is_dense = all(constant(self.analyzer.simplify(o)) == number * PAIR for number, o in enumerate(offsets))
+        return is_dense and is_multiple(self.analyzer.simplify(first), PAIR, {}, self.analyzer)
 
 
 def _keeps_warps(division: Division) -> bool:
