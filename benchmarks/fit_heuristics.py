@@ -87,7 +87,7 @@ def changed(dice: random.Random, constants: Any, fixed: set[str]) -> Any:
     names = [name for name in asdict(constants) if name not in fixed]
     chosen = dice.sample(names, dice.choice((1, 1, 2, 3)))
     constants = replace(constants, **{n: getattr(constants, n) * math.exp(dice.gauss(0, 0.15)) for n in chosen})
-    shares = [name for name in ("hidden", "overlap", "alone", "turns", "late") if hasattr(constants, name)]
+    shares = [name for name in ("hidden", "overlap", "alone", "turns", "late", "joint") if hasattr(constants, name)]
     bounded = {name: min(getattr(constants, name), 0.98) for name in shares}
     return replace(constants, **bounded)
 

@@ -39,11 +39,12 @@ class Constants:
     part: float = 3.2
     part_rate: float = 8.86
     short: float = 0.638
-    port: float = 56.2
+    port: float = 60
     sharp: float = 4.41
     issue: float = 0.98
     idle: float = 0.87
     others: float = 64.0
+    joint: float = 0.8
 
 
 CONSTANTS = Constants()
@@ -110,7 +111,8 @@ def _wave(work: Work, t: Tiling, chip: Chip, c: Constants, active: int) -> tuple
     beside = ceil(active / chip.cores)
     product = _products(work, t, chip, c, beside)
     products, load = max(beside * product, product + overhead), _load(work, t, c)
-    loads = max(active * load / (c.cache * chip.l2_bandwidth), beside * load / (c.port * chip.clock))
+    given = load - _joint(work, t, c)
+    loads = max(active * given / (c.cache * chip.l2_bandwidth), beside * load / (c.port * chip.clock))
     filled = (chip.latency + loads) / t.stages
     return smooth_maximum(c.sharp, products, loads, filled), beside * product, loads
 
@@ -153,13 +155,31 @@ def _issued_products(t: Tiling, chip: Chip, c: Constants, beside: int) -> float:
 
 def _load(work: Work, t: Tiling, c: Constants) -> float:
     """Bytes of a block's tiles of A and B, more where their rows are shorter than a line of the cache."""
+    return _bytes_of_a(work, t, c) + _bytes_of_b(work, t, c)
 
-    def short(columns: int) -> float:
-        return 1 + c.short * max(0.0, LINE / (columns * work.element) - 1)
 
-    rows_of_a = min(t.block_M, work.M) * short(t.block_M if work.layout.startswith("T") else t.block_K)
-    rows_of_b = t.block_N * short(t.block_N if work.layout.endswith("N") else t.block_K)
-    return (rows_of_a + rows_of_b) * t.block_K * work.element
+def _joint(work: Work, t: Tiling, c: Constants) -> float:
+    """Bytes of a block's loads that the cache gives two neighbouring cores by one access: half of the tile that their
+    blocks, which follow one another in the grid, have in common. Blocks follow along M, in panels."""
+    if t.split_k > 1 or t.stream_k:
+        return 0.0
+    rows = ceil(work.M / t.block_M)
+    return c.joint / 2 * (_bytes_of_b if rows > 1 else _bytes_of_a)(work, t, c)
+
+
+def _bytes_of_a(work: Work, t: Tiling, c: Constants) -> float:
+    columns = t.block_M if work.layout.startswith("T") else t.block_K
+    return min(t.block_M, work.M) * _short(columns, work, c) * t.block_K * work.element
+
+
+def _bytes_of_b(work: Work, t: Tiling, c: Constants) -> float:
+    columns = t.block_N if work.layout.endswith("N") else t.block_K
+    return t.block_N * _short(columns, work, c) * t.block_K * work.element
+
+
+def _short(columns: int, work: Work, c: Constants) -> float:
+    """How much more rows of so many elements cost than those of whole lines of the cache."""
+    return 1 + c.short * max(0.0, LINE / (columns * work.element) - 1)
 
 
 def _traffic(work: Work) -> float:
