@@ -37,6 +37,8 @@ def lower_annotate(call: TileCall, env: PassEnv) -> Stmt:
 
 
 def lower_atomic(call: TileCall, env: PassEnv) -> Stmt:
+    """T.atomic_add and its like on a tile: a nest of loops over the elements of ``call.dst``, with an atomic operation
+    for each. ``call.value`` is a tile of as many elements, or one value for all."""
     target, value = call.dst, call.value
     to_axes = axes_of(target)
     dtype = dtype_of(target.source)

@@ -39,7 +39,7 @@ from tilecore.ir.scopes import is_own, is_shared
 from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.assumptions import is_multiple
-from tilecore.lowering.analysis.kernels import Threads, map_kernels
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import Division, Uniformity
 
 FIRST = 90  # the architecture that has the instruction
@@ -62,7 +62,7 @@ def with_matrices(body: Stmt) -> Stmt:
             return code
         return _Kernel(Uniformity(code, threads), active[0].var).run(code)
 
-    return map_kernels(body, change)
+    return each_kernel(body, change)
 
 
 @dataclass
