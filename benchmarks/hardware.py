@@ -46,10 +46,11 @@ SUITE = [
     "plugins/tile-cuda/tests/test_device.py",
     "plugins/tile-cuda/tests/test_products_on_gpu.py",
     "plugins/tile-cuda/tests/test_arrays_on_gpu.py",
+    "plugins/tile-cuda/tests/test_torch_ops_on_gpu.py",
 ]
 CHECKERS = ("memcheck", "racecheck", "synccheck")
 # of the time: about the seconds that each takes with 16 processes, and some room for the kit, which comes first
-SHARES = {"kit": 230, "suite": 45, "examples": 90, "fuzz": 205, "memcheck": 60, "racecheck": 60, "synccheck": 50}
+SHARES = {"kit": 230, "suite": 110, "examples": 90, "fuzz": 205, "memcheck": 60, "racecheck": 60, "synccheck": 50}
 STEPS = tuple(SHARES)
 CHECKED_KERNELS = 200  # random kernels that each checker runs
 KERNELS_A_PROCESS = 10  # of these, in one process of the checker, whose start costs seconds
