@@ -1,6 +1,6 @@
 """Runs everything that must pass on hardware before a change of the core, the language or a GPU backend is complete.
 
-    python benchmarks/hardware.py --out FOLDER [--target cuda] [--steps kit,suite,examples,fuzz,memcheck,...]
+    python benchmarks/hardware.py --out FOLDER [--target cuda] [--steps kit,suite,examples,fuzz,compilers,memcheck,...]
                                   [--jobs 14] [--kernels 2000] [--minutes 8] [--commit HASH] [--seed N]
 
 The steps are independent: a step that fails, or for which no time is left, is recorded as such, and the others run.
@@ -8,6 +8,7 @@ The steps are independent: a step that fails, or for which no time is left, is r
 kit         `tilecore conform`, all cases; its report becomes FOLDER/kit.json, in the form of docs/support/*.json
 suite       the backend's own tests that need a GPU
 examples    tests/test_examples.py on the target
+compilers   kernels as operations of torch under its compilers, in CUDA graphs and exported
 fuzz        KERNELS random kernels, each compared with the interpreter
 memcheck, racecheck, synccheck
             the vendor's checker over every example (its first sizes of tests/test_examples.py) and 200 random kernels
@@ -46,11 +47,19 @@ SUITE = [
     "plugins/tile-cuda/tests/test_device.py",
     "plugins/tile-cuda/tests/test_products_on_gpu.py",
     "plugins/tile-cuda/tests/test_arrays_on_gpu.py",
-    "plugins/tile-cuda/tests/test_torch_ops_on_gpu.py",
 ]
 CHECKERS = ("memcheck", "racecheck", "synccheck")
 # of the time: about the seconds that each takes with 16 processes, and some room for the kit, which comes first
-SHARES = {"kit": 230, "suite": 110, "examples": 90, "fuzz": 205, "memcheck": 60, "racecheck": 60, "synccheck": 50}
+SHARES = {
+    "kit": 230,
+    "suite": 45,
+    "examples": 90,
+    "fuzz": 205,
+    "compilers": 110,
+    "memcheck": 60,
+    "racecheck": 60,
+    "synccheck": 50,
+}
 STEPS = tuple(SHARES)
 CHECKED_KERNELS = 200  # random kernels that each checker runs
 KERNELS_A_PROCESS = 10  # of these, in one process of the checker, whose start costs seconds
@@ -107,7 +116,7 @@ def main() -> int:
 def step_of(name: str) -> Callable[[Run], dict[str, Any]]:
     if name in CHECKERS:
         return lambda run: check(run, name)
-    return {"kit": kit, "suite": suite, "examples": examples, "fuzz": fuzz}[name]
+    return {"kit": kit, "suite": suite, "examples": examples, "fuzz": fuzz, "compilers": compilers}[name]
 
 
 def facts(commit: str) -> dict[str, Any]:
@@ -160,6 +169,10 @@ def kit(run: Run) -> dict[str, Any]:
 
 def suite(run: Run) -> dict[str, Any]:
     return pytest(run, "suite", SUITE)
+
+
+def compilers(run: Run) -> dict[str, Any]:
+    return pytest(run, "compilers", ["plugins/tile-cuda/tests/test_torch_ops_on_gpu.py"])
 
 
 def examples(run: Run) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tilecore.language as T
+from tilecore.interpreter import interpret
 
 from .kernels import operands, product
 from .kit import built, chosen, declined, equal
@@ -139,3 +140,53 @@ def test_the_layout_stays_elsewhere(change, reason):
     assert any(reason in why for why in declined(kernel, "atomic", ADD)), declined(kernel, "atomic", ADD)
     if change.get("use") not in ("maximum", "address"):  # these change the sums
         equal(*run(kernel, 64, 64, 128, change.get("to", "float32")))
+
+
+def twice(tiles, in_one_kernel=False, shape=(3, 80, 80)):
+    """A product is added to two tiles of Sum, [batch, begin of rows, begin of columns]; begin "off" is an argument."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), HALF), C: T.Tensor(shape, "float32"), off: T.int32):
+        Sum = T.alloc_global(shape, "float32")
+        with T.Kernel(1, threads=128):
+            T.clear(Sum)
+        for group in [tiles] if in_one_kernel else [[tile] for tile in tiles]:
+            with T.Kernel(1, threads=128):
+                a, c = T.alloc_shared((64, 64), HALF), T.alloc_fragment((64, 64), "float32")
+                T.copy(A, a)
+                T.gemm(a, a, c, clear_accum=True)
+                for batch, y, x in group:
+                    first, second = (off if begin == "off" else begin for begin in (y, x))
+                    if batch is None:
+                        T.atomic_add(Sum[first : first + 64, 1, second : second + 64], c)
+                    else:
+                        T.atomic_add(Sum[batch, first : first + 64, second : second + 64], c)
+        with T.Kernel(1, threads=128):
+            for b, i, j in T.Parallel(*shape):
+                C[b, i, j] = T.abs(Sum[b, i, j])
+
+    return kernel
+
+
+@pytest.mark.parametrize("in_one_kernel", [False, True])
+@pytest.mark.parametrize(
+    ("tiles", "blocks"),
+    [
+        ([(1, 8, 8), (1, 16, 0)], 2),
+        ([(1, 8, 8), (1, 4, 8)], 0),  # the other one takes Sum as it is declared
+        ([(1, 4, 8), (1, 8, 8)], 0),
+        ([(1, 8, 8), (1, 8, 4)], 0),
+        ([(1, 8, 8), (1, "off", 8)], 0),
+        ([(1, 8, 8), (None, 8, 8)], 0),
+    ],
+)
+def test_all_additions_are_in_blocks_or_none(tiles, blocks, in_one_kernel):
+    shape = (80, 80, 80) if tiles[1][0] is None else (3, 80, 80)
+    func = twice(tiles, in_one_kernel, shape)
+    kernel = built(func)
+    assert chosen(kernel, "atomic").count(ADD) == blocks
+    a = operands((64, 64, 64), (HALF, HALF, "float32"), most=1)[0]
+    got, expected = np.zeros(shape, "float32"), np.zeros(shape, "float32")
+    kernel(a, got, 5)
+    interpret(func.ir, a, expected, 5)
+    equal(got, expected)

@@ -96,6 +96,7 @@ def matrices(kernel):
         ((128, 96), 256, HALF, 0),
         ((64, 160), 128, HALF, 8),
         ((64, 32), 128, HALF, 24),
+        ((64, 16), 128, HALF, 0),  # one instruction, without a loop
     ],
 )
 def test_the_elements_land_where_they_belong(tile, threads, dtype, padding, target):
@@ -180,6 +181,9 @@ THREAD, SIZE, BOUND = Var("tx", "int32"), Var("size", "int32"), Var("bound", "in
         (lambda n: place_of(THREAD, n) + SIZE * 4, lambda stores: stores, 0),
         (lambda n: place_of(THREAD, n) + THREAD % 2 * 8, lambda stores: stores, 0),
         (lambda n: place_of(THREAD // 2, n), lambda stores: stores, 0),
+        (lambda n: place_of(THREAD, n % 4), lambda stores: stores, 1),  # another instruction, later
+        (lambda n: place_of(THREAD, n % 2), lambda stores: stores, 0),  # the same one
+        (lambda n: place_of(THREAD, n) + n // 2 * SIZE * 8, lambda stores: stores, 0),  # with -1 for SIZE, too
     ],
 )
 def test_which_stores_are_those_of_matrices(address, around, count):

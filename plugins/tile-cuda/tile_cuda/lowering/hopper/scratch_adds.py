@@ -22,6 +22,7 @@ from tilecore.ir.nodes import AllocBuffer, Call, Evaluate, Stmt, TensorLoad, Ten
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.thread_calls import ATOMIC_ELEMENT
+from tilecore.ir.thread_walk import read_call
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.assumptions import is_multiple
@@ -33,19 +34,22 @@ _OF_VALUES = ("if_then_else", ATOMIC_ELEMENT)  # calls that use one element
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    function = env.state(TileFunction)
-    body = function.function.body
+    body = env.state(TileFunction).function.body
+    return _reason_against_add(call, body, env) or _reason_against_uses(call, body, env)
+
+
+def _reason_against_add(call: TileCall, body: Stmt, env: PassEnv) -> str | None:
+    """Why the addition, taken alone, is not one of blocks of 8 x 8 elements."""
     reason = _reason_against_operands(call, body, env)
     if reason is not None:
         return reason
-    axes = _axes(call)
-    for axis in axes:
+    for axis in _axes(call):
         size = constant(call.dst.source.shape[axis])
         if size is None or size % BLOCK:
             return f"axis {axis} of {call.dst.source.name} is not a multiple of {BLOCK} known when compiling"
-        if not is_multiple(call.dst.region[axis].min, BLOCK, function.divisors):
+        if not is_multiple(call.dst.region[axis].min, BLOCK, env.state(TileFunction).divisors):
             return f"the tile does not begin at a multiple of {BLOCK} along axis {axis}"
-    return _reason_against_uses(call.dst.source, body, env)
+    return None
 
 
 def _reason_against_operands(call: TileCall, body: Stmt, env: PassEnv) -> str | None:
@@ -67,18 +71,20 @@ def _reason_against_operands(call: TileCall, body: Stmt, env: PassEnv) -> str | 
     return None if axes[-1] == len(call.dst.region) - 1 else "the tile's columns are not along the last axis"
 
 
-def _reason_against_uses(tensor: Var, body: Stmt, env: PassEnv) -> str | None:
+def _reason_against_uses(add: TileCall, body: Stmt, env: PassEnv) -> str | None:
     """Why the tensor must keep its layout: something takes its memory, or a tile of it, as it is declared."""
+    tensor = add.dst.source
     for node in collect(body, Call):
-        elements = [a for a in node.args if isinstance(a, TensorLoad) and a.source.same_as(tensor)]
-        if elements and op_name(node) not in _OF_VALUES:
+        if any(isinstance(a, TensorLoad) and a.source.same_as(tensor) for a in _elements(node)):
             return f"{op_name(node)} may access more than one element of {tensor.name}"
     calls = [call for node in collect(body, Evaluate) if (call := as_tile_call(node)) is not None]
     for call in calls:
         if not any(region.source.same_as(tensor) for region in call.regions) or call.op.name == "fill":
             continue
-        if call.op.name == "atomic":
-            reason = _reason_against_operands(call, body, env)
+        if call.op.name == "atomic":  # one that is not of blocks may be of a tensor map
+            reason = _reason_against_add(call, body, env)
+            if reason is None and _axes(call) != _axes(add):
+                reason = "an addition has its rows along another axis"
         elif call.op.name == "copy":
             reason = _reason_against_copy(call, tensor, body, env)
         else:
@@ -86,6 +92,18 @@ def _reason_against_uses(tensor: Var, body: Stmt, env: PassEnv) -> str | None:
         if reason is not None:
             return f"elsewhere: {reason}"
     return None
+
+
+def _elements(call: Call) -> list[Any]:
+    """The arguments that may stand for more than their value, such as the first element of several."""
+    known = read_call(call)
+    if op_name(call) in _OF_VALUES:
+        return []
+    if known is None or op_name(call) == "address_of":
+        return list(call.args)
+    kinds = [argument.kind for argument in known.call.arguments]
+    of_values = [kind.startswith("value") and known.call.pure for kind in kinds]
+    return [value for value, is_value in zip(call.args, of_values, strict=False) if not is_value]
 
 
 def _reason_against_copy(call: TileCall, tensor: Var, body: Stmt, env: PassEnv) -> str | None:

@@ -22,6 +22,7 @@ from tile_cuda.options import DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER, key_name
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
+from tilecore.errors import LoweringError
 from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, statements_of, store
 from tilecore.ir.nodes import (
@@ -109,6 +110,8 @@ class StagedCopy:
     def __init__(self, call: TileCall, env: ThreadEnv, is_add: bool = False) -> None:
         self.call, self.env, self.binding, self.is_add = call, env, env.binding, is_add
         body = env.state(TileFunction).function.body
+        if call.dst.source in env.state(BufferLayouts).by_buffer:  # tensor maps are of rows
+            raise LoweringError(f"a tensor map of {call.dst.source.name}, which is not stored row by row")
         self.p = p = config_of_source(call, body, env)
         self.dtype = dtype_of(call.dst.source)
         self.width = width_of(p, self.dtype)

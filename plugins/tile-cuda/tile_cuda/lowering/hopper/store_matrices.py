@@ -140,7 +140,9 @@ class _Kernel:
         thread = self._thread_in(to, nest)
         if thread is None or coefficient(to, nest.lane) != 1 or coefficient(source, nest.lane) != 1:
             return None
-        if not self._are_rows(nest, to, thread) or not self._are_in_order(nest, source):
+        if not self._are_in_order(nest, source) or not self._are_rows(nest, to, thread):
+            return None
+        if not self._are_apart(nest, to, thread):
             return None
         lane, whole = thread % WARP, thread // WARP * WARP
         start = nest.of_pair(source, const(0, "int32"))
@@ -150,7 +152,8 @@ class _Kernel:
             return self.analyzer.simplify(nest.of_pair(of_row, first + lane // SIZE))
 
         def four(number: Any) -> Stmt:
-            self.analyzer.bind(number, Range.from_min_extent(0, nest.pairs // MATRICES))
+            if isinstance(number, Var):  # a single instruction has no loop
+                self.analyzer.bind(number, Range.from_min_extent(0, nest.pairs // MATRICES))
             first = number * MATRICES
             registers = load(value.source, [self.analyzer.simplify(start + first * PAIR)])
             return instructions.stmatrix(
@@ -183,6 +186,21 @@ class _Kernel:
         if constant(analyzer.simplify(pair - first - place * PAIR)) != 0:
             return False
         return is_multiple(first, SIZE, {}, analyzer)
+
+    def _are_apart(self, nest: _Nest, address: Any, thread: Var) -> bool:
+        """Are the 32 rows of each instruction different memory? They are stored in no order, where of several stores to
+        an element the last one counts."""
+        warp = Var("warp", "int32")
+        for first in range(0, nest.pairs, MATRICES):
+            rows = [
+                nest.of_pair(substitute(address, {thread: warp * WARP + row * (SIZE // PAIR)}), const(n, "int32"))
+                for n in range(first, first + MATRICES)
+                for row in range(SIZE)
+            ]
+            offsets = [constant(self.analyzer.simplify(row - rows[0])) for row in rows]
+            if None in offsets or len(set(offsets)) < len(rows):
+                return False
+        return True
 
     def _are_in_order(self, nest: _Nest, source: Any) -> bool:
         """Are the registers of all pairs one after the other, from an even one on?"""
