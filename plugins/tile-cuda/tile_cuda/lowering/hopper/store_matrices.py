@@ -58,7 +58,7 @@ def with_matrices(body: Stmt) -> Stmt:
 
     def change(code: Stmt, threads: Threads) -> Stmt:
         active = threads.active
-        if len(active) != 1 or threads.count % WARP:
+        if len(active) != 1 or threads.count % WARP or not any(map(_nest_of, collect(code, For))):
             return code
         return _Kernel(Uniformity(code, threads), active[0].var).run(code)
 
