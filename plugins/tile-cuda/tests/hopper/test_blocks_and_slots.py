@@ -93,6 +93,41 @@ def test_the_longest_blocks_are_first_and_queries_in_registers():
     assert "queries is read into registers once, as the loop multiplies it in every iteration" in notes(kernel)
 
 
+def of_each_block(rows=320, steps=3, blocks=5):
+    """Out [rows, blocks * 64]: a block's tile of W, which it loads once, times the sum of tiles of X."""
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((rows, steps * 32), "float16"), W: T.Tensor((32, blocks * 64), "float16"),
+        Out: T.Tensor((rows, blocks * 64), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(blocks, T.ceildiv(rows, 64), threads=128) as (bx, by):
+            x, w = T.alloc_shared((64, 32), "float16"), T.alloc_shared((32, 64), "float16")
+            out = T.alloc_fragment((64, 64), "float32")
+            T.copy(W[0, bx * 64], w)
+            T.clear(out)
+            for k in T.Pipelined(steps, num_stages=2):
+                T.copy(X[by * 64, k * 32], x)
+                T.gemm(x, w, out)
+            T.copy(out, Out[by * 64, bx * 64])
+
+    return kernel
+
+
+@pytest.mark.parametrize("sizes", [(320, 3, 5), (64, 1, 4), (100, 2, 3), (64, 5, 1)])
+@pytest.mark.parametrize("more", [False, True])
+def test_a_second_slot_for_what_each_block_loads_once(sizes, more):
+    """So that the loads of the next block do not wait until the products of this one have read it."""
+    func = of_each_block(*sizes)
+    kernel = built(func, target=ONE, configs=MORE if more else {})
+    slots = {row["tiles"]: row["stages"] for row in rows(kernel, "pipelines")}
+    is_persistent = "persistent blocks" in orders(kernel)[0]
+    assert slots["w"] == (2 if more and is_persistent else 1)
+    height, steps, blocks = sizes
+    x, w = small("float16", (height, steps * 32), 0, 1), small("float16", (32, blocks * 64), 1, 1)
+    as_interpreted(func, kernel, x, w, np.zeros((height, blocks * 64), np.float16))
+
+
 def attention(q=128, n=128, dim=32):
     @T.prim_func
     def attention_kernel(

@@ -15,6 +15,7 @@ from tile_cuda.lowering.hopper.tensor_adds import staged_calls
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import AllocBuffer, Evaluate, For, Stmt, Var
 from tilecore.ir.scopes import is_fragment, is_shared
@@ -46,9 +47,21 @@ def add_slots(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], resident
     used = shared_bytes(pipelines, code, tensors, env) + _hidden_bytes(code, products)
     step = sum(pipeline.bytes for pipeline in deep)
     most = min(MOST_SLOTS if len(deep) == 1 else MOST_SLOTS_OF_SEVERAL, _useful(deep))
-    more = min((limit - used) // step, most - max(pipeline.slots for pipeline in deep))
+    more = max(0, min((limit - used) // step, most - max(pipeline.slots for pipeline in deep)))
     for pipeline in deep:
-        pipeline.more = max(0, more)
+        pipeline.more = more
+    _add_slots_of_blocks(pipelines, products, limit - used - more * step)
+
+
+def _add_slots_of_blocks(pipelines: list[Pipeline], products: list[TileCall], rest: int) -> None:
+    """Gives a second slot to tiles that a persistent block loads once for each of the user's blocks, if products read
+    them to the end: else the loads of the next of the user's blocks begin when this one is done. rest: bytes."""
+    operands = {operand.source for call in products for operand in (call.a, call.b)}
+    for pipeline in sorted(pipelines, key=lambda pipeline: pipeline.bytes):
+        owners = [tma_load.owner for tma_load in pipeline.all_loads]
+        is_of_blocks = all(isinstance(o, For) and LoopAttr.USER_BLOCKS in o.annotations for o in owners)
+        if is_of_blocks and not operands.isdisjoint(pipeline.tiles) and pipeline.bytes <= rest:
+            pipeline.more, rest = 1, rest - pipeline.bytes
 
 
 def blocks_by_memory(pipelines: list[Pipeline], code: Stmt, tensors: set[Var], env: PassEnv) -> int:

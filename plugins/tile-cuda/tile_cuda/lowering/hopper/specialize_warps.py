@@ -318,8 +318,10 @@ class _Kernel:
         if circular_buffer.multicast:
             multicast = ", ".join(dict.fromkeys(str(tma_load.tile.name) for tma_load in circular_buffer.multicast))
             loaded_by += f", {multicast} for both blocks of a cluster"
-        if circular_buffer.pipeline.more:
+        if circular_buffer.pipeline.more and circular_buffer.pipeline.is_of_loop:
             loaded_by += f", {circular_buffer.pipeline.more} more than the loop asks for, as shared memory has room"
+        elif circular_buffer.pipeline.more:
+            loaded_by += ", one of them for the next of the grid's blocks, as shared memory has room"
         self.env.note("pipelines", {"tiles": names, "stages": circular_buffer.slots, "filled": loaded_by})
 
 
