@@ -105,6 +105,32 @@ def test_the_elements_land_where_they_belong(tile, threads, dtype, padding, targ
     equal(*run(kernel, 100, 200, 96, dtype))
 
 
+@pytest.mark.parametrize(("m", "threads"), [(64, 128), (128, 256)])
+def test_a_tile_that_another_product_reads(m, threads):
+    """Its 16-byte pieces are swizzled."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((m, 64), HALF), B: T.Tensor((64, 64), HALF), C: T.Tensor((m, 64), "float32")):
+        with T.Kernel(1, threads=threads):
+            a, b, stored = T.alloc_shared((m, 64), HALF), T.alloc_shared((64, 64), HALF), T.alloc_shared((m, 64), HALF)
+            c, narrow = T.alloc_fragment((m, 64), "float32"), T.alloc_fragment((m, 64), HALF)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, narrow)
+            T.copy(narrow, stored)
+            T.gemm(stored, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    compiled = built(kernel)
+    assert matrices(compiled) == 1
+    assert "^" in next(line for line in compiled.get_kernel_source().splitlines() if "stmatrix_x4(stored" in line)
+    a, b = operands((m, 64, 64), (HALF, HALF, "float32"), most=1)
+    c = np.zeros((m, 64), "float32")
+    compiled(a, b, c)
+    equal(c, product(product(a, b).astype(HALF), b))
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -33,7 +33,9 @@ from tilecore.ir.nodes import (
     TensorLoad,
     Var,
     While,
+    structural_map,
     structural_mutate,
+    tirx,
 )
 from tilecore.ir.scopes import is_own, is_shared
 from tilecore.ir.thread_ranges import number_in, range_of
@@ -197,7 +199,8 @@ class _Kernel:
                 for n in range(first, first + MATRICES)
                 for row in range(SIZE)
             ]
-            offsets = [constant(self.analyzer.simplify(row - rows[0])) for row in rows]
+            places = [structural_map(self.analyzer.simplify(row), (tirx.BitwiseXor, _of_constants)) for row in rows]
+            offsets = [constant(self.analyzer.simplify(place - places[0])) for place in places]
             if None in offsets or len(set(offsets)) < len(rows):
                 return False
         return True
@@ -208,6 +211,12 @@ class _Kernel:
         offsets = (nest.of_pair(source, const(number, "int32")) - first for number in range(nest.pairs))
         is_dense = all(constant(self.analyzer.simplify(o)) == number * PAIR for number, o in enumerate(offsets))
         return is_dense and is_multiple(self.analyzer.simplify(first), PAIR, {}, self.analyzer)
+
+
+def _of_constants(node: Any) -> Any:
+    """The exclusive or of two constants, which the analyzer leaves."""
+    first, second = constant(node.a), constant(node.b)
+    return node if first is None or second is None else const(first ^ second, dtype_of(node))
 
 
 def _keeps_warps(division: Division) -> bool:
