@@ -33,11 +33,10 @@ from tilecore.ir.nodes import (
     TensorLoad,
     Var,
     While,
-    structural_map,
     structural_mutate,
-    tirx,
 )
 from tilecore.ir.scopes import is_own, is_shared
+from tilecore.ir.tabulate import tabulate
 from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.assumptions import is_multiple
@@ -192,31 +191,31 @@ class _Kernel:
     def _are_apart(self, nest: _Nest, address: Any, thread: Var) -> bool:
         """Are the 32 rows of each instruction different memory? They are stored in no order, where of several stores to
         an element the last one counts."""
-        warp = Var("warp", "int32")
-        for first in range(0, nest.pairs, MATRICES):
-            rows = [
-                nest.of_pair(substitute(address, {thread: warp * WARP + row * (SIZE // PAIR)}), const(n, "int32"))
-                for n in range(first, first + MATRICES)
-                for row in range(SIZE)
-            ]
-            places = [structural_map(self.analyzer.simplify(row), (tirx.BitwiseXor, _of_constants)) for row in rows]
-            offsets = [constant(self.analyzer.simplify(place - places[0])) for place in places]
-            if None in offsets or len(set(offsets)) < len(rows):
-                return False
-        return True
+        number, row, warp = (Var(name, "int32") for name in ("pair", "row", "warp"))
+        first = nest.of_pair(substitute(address, {thread: warp * WARP}), const(0, "int32"))
+        place = nest.of_pair(substitute(address, {thread: warp * WARP + row * (SIZE // PAIR)}), number)
+        offsets = self._table({number: nest.pairs, row: SIZE}, place - first)
+        if offsets is None:
+            return False
+        instructions_rows = offsets.reshape(-1, MATRICES * SIZE)
+        return all(len(set(rows.tolist())) == len(rows) for rows in instructions_rows)
 
     def _are_in_order(self, nest: _Nest, source: Any) -> bool:
         """Are the registers of all pairs one after the other, from an even one on?"""
-        first = nest.of_pair(source, const(0, "int32"))
-        offsets = (nest.of_pair(source, const(number, "int32")) - first for number in range(nest.pairs))
-        is_dense = all(constant(self.analyzer.simplify(o)) == number * PAIR for number, o in enumerate(offsets))
+        number, first = Var("pair", "int32"), nest.of_pair(source, const(0, "int32"))
+        offsets = self._table({number: nest.pairs}, nest.of_pair(source, number) - first)
+        is_dense = offsets is not None and offsets.tolist() == [n * PAIR for n in range(nest.pairs)]
         return is_dense and is_multiple(self.analyzer.simplify(first), PAIR, {}, self.analyzer)
 
-
-def _of_constants(node: Any) -> Any:
-    """The exclusive or of two constants, which the analyzer leaves."""
-    first, second = constant(node.a), constant(node.b)
-    return node if first is None or second is None else const(first ^ second, dtype_of(node))
+    def _table(self, extents: dict[Var, int], value: Any) -> Any:
+        """The value for all values of these variables; None where it depends on others."""
+        analyzer = Analyzer()
+        for var, extent in extents.items():
+            analyzer.bind(var, Range.from_min_extent(0, extent))
+        value = analyzer.simplify(value)
+        if not variables(value) <= set(extents):
+            return None
+        return tabulate(list(extents), [value], list(extents.values()))[0]
 
 
 def _keeps_warps(division: Division) -> bool:
