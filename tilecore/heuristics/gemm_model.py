@@ -6,7 +6,7 @@ code that tilecore emits; docs/notes/heuristics.md says what they were fitted on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 
 from tilecore.heuristics.chip import Chip
@@ -86,7 +86,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     if t.stream_k:
         rounds = rounds_of(work, t)
         rest, last_steps = rounds.sharing, rounds.each
-    whole = _wave(work, t, chip, c, slots)
+    whole = _wave(work, replace(t, stream_k=0), chip, c, slots)  # blocks of the last round alone have parts of tiles
     last = _wave(work, t, chip, c, rest) if rest else (0.0, 0.0, 0.0)
     core, products, loads = (steps * full * each + last_steps * end for each, end in zip(whole, last, strict=True))
     waves = full + (rest > 0)
