@@ -83,10 +83,11 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     slots = chip.cores * resident
     full, rest = divmod(running, slots)
     last_steps = steps
-    if t.stream_k:
-        rounds = rounds_of(work, t)
+    of_whole_rounds = t
+    if t.stream_k:  # the blocks of the last round alone have parts of tiles
+        rounds, of_whole_rounds = rounds_of(work, t), replace(t, stream_k=0)
         rest, last_steps = rounds.sharing, rounds.each
-    whole = _wave(work, replace(t, stream_k=0), chip, c, slots)  # blocks of the last round alone have parts of tiles
+    whole = _wave(work, of_whole_rounds, chip, c, slots)
     last = _wave(work, t, chip, c, rest) if rest else (0.0, 0.0, 0.0)
     core, products, loads = (steps * full * each + last_steps * end for each, end in zip(whole, last, strict=True))
     waves = full + (rest > 0)

@@ -15,21 +15,23 @@ THREADS = 64
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch's compilers
 
 
-@T.prim_func
-def scale(A: T.Tensor((N,), "float32"), s: T.float32, B: T.Tensor((N,), "float32")):
-    """B = A * s."""
+@T.macro
+def multiply(source, factor, target):
     with T.Kernel(T.ceildiv(N, THREADS), threads=THREADS) as block:
         for i in T.Parallel(THREADS):
             if block * THREADS + i < N:
-                B[block * THREADS + i] = A[block * THREADS + i] * s
+                target[block * THREADS + i] = source[block * THREADS + i] * factor
+
+
+@T.prim_func
+def scale(A: T.Tensor((N,), "float32"), s: T.float32, B: T.Tensor((N,), "float32")):
+    """B = A * s."""
+    multiply(A, s, B)
 
 
 @T.prim_func
 def scale_gradient(dB: T.Tensor((N,), "float32"), s: T.float32, dA: T.Tensor((N,), "float32")):
-    with T.Kernel(T.ceildiv(N, THREADS), threads=THREADS) as block:
-        for i in T.Parallel(THREADS):
-            if block * THREADS + i < N:
-                dA[block * THREADS + i] = dB[block * THREADS + i] * s
+    multiply(dB, s, dA)
 
 
 @T.prim_func

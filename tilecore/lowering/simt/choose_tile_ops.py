@@ -57,8 +57,8 @@ def choose(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _workspaces(func: PrimFunc, calls: Sequence[TileCall]) -> set[Var]:
-    """The buffers of T.alloc_global that may have a layout: only the function sees them. Not those that operations read
-    for whom they would be better in shared memory, such as a gemm."""
+    """The buffers of T.alloc_global that may have a layout, as only the function sees them. Those of other operations
+    than moves keep theirs: a gemm, for instance, would ask for the layout of a tile in shared memory."""
     others = {region.source for call in calls if call.op.name not in _MOVES for region in call.regions}
     buffers = (alloc.buffer for alloc in collect(func.body, AllocBuffer))
     return {buffer for buffer in buffers if is_global(buffer) and buffer not in others}

@@ -14,6 +14,16 @@ from .kit import CONFIGS, Kinds, built, element, small, wide
 HALF = ("float16", "float16", "float32")
 TF32 = {CONFIGS.TL_ALLOW_TF32: True}
 
+# of products whose K is divided among blocks: (M, N, K), a block's tile, its threads, the parts of K
+IN_PARTS = [
+    ((64, 64, 128), (64, 64), 128, 2),
+    ((128, 128, 512), (128, 128), 256, 4),  # a warpgroup for each half of the rows
+    ((64, 128, 256), (64, 128), 256, 2),  # and of the columns
+    ((100, 72, 200), (64, 64), 128, 3),  # edges of every kind
+    ((1, 8, 64), (64, 16), 128, 1),
+    ((256, 192, 192), (64, 96), 128, 3),  # persistent blocks
+]
+
 
 def matmul(
     m: Any, n: Any, k: Any, tile: tuple[int, int, int] = (128, 64, 64), kinds: Kinds = HALF, out: str | None = None,

@@ -10,7 +10,7 @@ import pytest
 import tilecore.language as T
 from tilecore.interpreter import interpret
 
-from .kernels import operands, product
+from .kernels import IN_PARTS, operands, product
 from .kit import built, chosen, declined, equal
 
 HALF = "float16"
@@ -89,17 +89,7 @@ def run(kernel, M, N, K, to="float32"):
 
 
 @pytest.mark.parametrize("use", ["", "fill", "registers", "pairs"])
-@pytest.mark.parametrize(
-    ("sizes", "tile", "threads", "parts"),
-    [
-        ((64, 64, 128), (64, 64), 128, 2),
-        ((128, 128, 512), (128, 128), 256, 4),  # a warpgroup for each half of the rows
-        ((64, 128, 256), (64, 128), 256, 2),  # and of the columns
-        ((100, 72, 200), (64, 64), 128, 3),  # edges of every kind
-        ((1, 8, 64), (64, 16), 128, 1),
-        ((256, 192, 192), (64, 96), 128, 3),  # persistent blocks
-    ],
-)
+@pytest.mark.parametrize(("sizes", "tile", "threads", "parts"), IN_PARTS)
 def test_the_sums_are_right(sizes, tile, threads, parts, use):
     kernel = built(in_parts(*sizes, tile, threads, parts, use))
     assert chosen(kernel, "atomic")[0] == ADD

@@ -9,7 +9,7 @@ import pytest
 
 import tilecore.language as T
 
-from .kernels import operands, product
+from .kernels import IN_PARTS, operands, product
 from .kit import CONFIGS, built, chosen, declined, equal
 
 HALF = "float16"
@@ -57,17 +57,7 @@ def run(kernel, M, N, K, to="float32"):
     return total, 3 + product(a, b)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "tile", "threads", "parts"),
-    [
-        ((64, 64, 128), (64, 64), 128, 2),
-        ((128, 128, 512), (128, 128), 256, 4),  # a warpgroup for each half of the rows
-        ((64, 128, 256), (64, 128), 256, 2),  # and of the columns
-        ((100, 72, 200), (64, 64), 128, 3),  # edges of every kind
-        ((1, 8, 64), (64, 16), 128, 1),
-        ((256, 192, 192), (64, 96), 128, 3),  # persistent blocks
-    ],
-)
+@pytest.mark.parametrize(("sizes", "tile", "threads", "parts"), IN_PARTS)
 def test_the_sums_are_right(sizes, tile, threads, parts):
     kernel = built(in_parts(*sizes, tile, threads, parts))
     assert chosen(kernel, "atomic") == [ADD]

@@ -13,24 +13,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from tile_cuda.lowering.hopper.staged_accumulators import config_of_accumulator
-from tile_cuda.lowering.hopper.tensor_adds import is_relaxed_addition
+from tile_cuda.lowering.hopper.tensor_adds import reason_against_operands
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
-from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.build import constant, op_name
 from tilecore.ir.layout import BufferLayout
-from tilecore.ir.nodes import AllocBuffer, Call, Evaluate, Stmt, TensorLoad, TensorRegion, Var
-from tilecore.ir.regions import is_whole
-from tilecore.ir.scopes import is_fragment, is_global
+from tilecore.ir.nodes import AllocBuffer, Call, Evaluate, Stmt, TensorLoad, Var
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.ir.thread_walk import read_call
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.simt.state import TileFunction
+from tilecore.lowering.tile_ops.copies import axes_of
 from tilecore.lowering.tile_ops.effects import lower_atomic
 
 BLOCK = 8  # rows and columns
-_OF_VALUES = ("if_then_else", ATOMIC_ELEMENT)  # calls that use one element
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
@@ -40,10 +39,10 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 def _reason_against_add(call: TileCall, body: Stmt, env: PassEnv) -> str | None:
     """Why the addition, taken alone, is not one of blocks of 8 x 8 elements."""
-    reason = _reason_against_operands(call, body, env)
+    reason = reason_against_operands(call) or _reason_against_tile(call, body, env)
     if reason is not None:
         return reason
-    for axis in _axes(call):
+    for axis in axes_of(call.dst):
         size = constant(call.dst.source.shape[axis])
         if size is None or size % BLOCK:
             return f"axis {axis} of {call.dst.source.name} is not a multiple of {BLOCK} known when compiling"
@@ -52,20 +51,14 @@ def _reason_against_add(call: TileCall, body: Stmt, env: PassEnv) -> str | None:
     return None
 
 
-def _reason_against_operands(call: TileCall, body: Stmt, env: PassEnv) -> str | None:
-    if not is_relaxed_addition(call):
-        return "it is not a relaxed addition"
-    source, target = call.value, call.dst.source
-    if not _is_allocated(target, body):
+def _reason_against_tile(call: TileCall, body: Stmt, env: PassEnv) -> str | None:
+    target = call.dst.source
+    if not any(alloc.buffer.same_as(target) for alloc in collect(body, AllocBuffer)):
         return f"{target.name} is not memory of T.alloc_global"
-    if not (isinstance(source, TensorRegion) and is_fragment(source.source) and is_whole(source)):
-        return "it does not add a whole fragment"
-    if dtype_of(target) != "float32":
-        return f"the elements of {target.name} are not float32"
-    config = config_of_accumulator(source.source, body, env)
+    config = config_of_accumulator(call.value.source, body, env)
     if isinstance(config, str):
         return config
-    axes = _axes(call)
+    axes = axes_of(call.dst)
     if [constant(call.dst.region[axis].extent) for axis in axes] != [config.m, config.n]:
         return "the shape of the tile is not that of the tensor's region"
     return None if axes[-1] == len(call.dst.region) - 1 else "the tile's columns are not along the last axis"
@@ -83,7 +76,7 @@ def _reason_against_uses(add: TileCall, body: Stmt, env: PassEnv) -> str | None:
             continue
         if call.op.name == "atomic":  # one that is not of blocks may be of a tensor map
             reason = _reason_against_add(call, body, env)
-            if reason is None and _axes(call) != _axes(add):
+            if reason is None and axes_of(call.dst) != axes_of(add.dst):
                 reason = "an addition has its rows along another axis"
         elif call.op.name == "copy":
             reason = _reason_against_copy(call, tensor, body, env)
@@ -97,7 +90,7 @@ def _reason_against_uses(add: TileCall, body: Stmt, env: PassEnv) -> str | None:
 def _elements(call: Call) -> list[Any]:
     """The arguments that may stand for more than their value, such as the first element of several."""
     known = read_call(call)
-    if op_name(call) in _OF_VALUES:
+    if op_name(call) == ATOMIC_ELEMENT:
         return []
     if known is None or op_name(call) == "address_of":
         return list(call.args)
@@ -115,17 +108,8 @@ def _reason_against_copy(call: TileCall, tensor: Var, body: Stmt, env: PassEnv) 
     return f"a tensor map may store {other.name}" if is_accumulator and call.src.source.same_as(other) else None
 
 
-def _is_allocated(tensor: Var, body: Stmt) -> bool:
-    return is_global(tensor) and any(alloc.buffer.same_as(tensor) for alloc in collect(body, AllocBuffer))
-
-
-def _axes(call: TileCall) -> list[int]:
-    """The axes of the tensor along which the tile has more than one element: its rows and its columns."""
-    return [axis for axis, r in enumerate(call.dst.region) if constant(r.extent) != 1]
-
-
 def layouts(call: TileCall, env: PassEnv) -> dict[Var, BufferLayout]:
-    return {call.dst.source: in_blocks(call.dst.source.shape, _axes(call)[0])}
+    return {call.dst.source: in_blocks(call.dst.source.shape, axes_of(call.dst)[0])}
 
 
 def in_blocks(shape: Sequence[Any], rows: int) -> BufferLayout:

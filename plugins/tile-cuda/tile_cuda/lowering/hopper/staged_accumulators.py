@@ -45,6 +45,7 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.simt.state import TileFunction, threads_of_call
 from tilecore.lowering.simt.thread_env import ThreadEnv
+from tilecore.lowering.tile_ops.copies import axes_of
 
 ROWS_AT_ONCE = 16  # of a warp
 WIDEST = 128  # bytes of a row of a copy
@@ -244,7 +245,7 @@ def config_of_accumulator(accumulator: Var, body: Stmt, env: PassEnv) -> WgmmaCo
 
 def tiling_of_part(call: TileCall, p: WgmmaConfig, row: Any, column: Any, divisors: Mapping[Var, int]) -> Tiling | str:
     """The tensor map of one warp's copy, whose first element is (row, column) of the tile; or why there is none."""
-    axes = [axis for axis, r in enumerate(call.dst.region) if constant(r.extent) != 1]
+    axes = axes_of(call.dst)
     if [constant(call.dst.region[axis].extent) for axis in axes] != [p.m, p.n]:
         return "the shape of the tile is not that of the tensor's region"
     width = width_of(p, dtype_of(call.dst.source))

@@ -8,7 +8,6 @@ matrix store instruction: stmatrix"). So a thread computes the address of anothe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -61,7 +60,7 @@ def with_matrices(body: Stmt) -> Stmt:
         active = threads.active
         if len(active) != 1 or threads.count % WARP or not any(map(_nest_of, collect(code, For))):
             return code
-        return _Kernel(Uniformity(code, threads), active[0].var).run(code)
+        return _Kernel(Uniformity(code, threads), [active[0].var]).run(code)
 
     return each_kernel(body, change)
 
@@ -95,14 +94,12 @@ class _Kernel:
     threads the loops and conditions around run differently."""
 
     uniformity: Uniformity
-    thread: Var
-    threads: list[Var] = field(default_factory=list)
+    threads: list[Var]
     control: list[Division] = field(default_factory=list)
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def run(self, body: Stmt) -> Stmt:
-        self.threads.append(self.thread)
-        self.analyzer.bind(self.thread, Range.from_min_extent(0, self.uniformity.block.count))
+        self.analyzer.bind(self.threads[0], Range.from_min_extent(0, self.uniformity.block.count))
         return structural_mutate(
             body, [(For, self._loop), (AttrStmt, self._range), (While, self._compound), (IfThenElse, self._compound)]
         )
@@ -111,8 +108,7 @@ class _Kernel:
         threads = range_of(node)
         if threads is None:
             return mutator.default_mutate(node)
-        is_whole = threads.first % WARP == 0 and threads.count % WARP == 0
-        self.control.append(Division(each=not is_whole))
+        self.control.append(Division(ranges=frozenset({threads})))
         self.threads.append(number_in(node))
         self.analyzer.bind(number_in(node), Range.from_min_extent(0, threads.count))
         changed = mutator.default_mutate(node)
@@ -128,11 +124,8 @@ class _Kernel:
 
     def _loop(self, node: For, mutator: Any) -> Any:
         nest = _nest_of(node)
-        stores = None if nest is None or not self._warps_are_whole() else self._matrices(nest)
+        stores = self._matrices(nest) if nest is not None and all(map(_keeps_warps, self.control)) else None
         return self._compound(node, mutator) if stores is None else stores
-
-    def _warps_are_whole(self) -> bool:
-        return all(map(_keeps_warps, self.control))
 
     def _matrices(self, nest: _Nest) -> Stmt | None:
         """The stores by matrices; None where the pairs are not those of matrices."""
@@ -178,9 +171,7 @@ class _Kernel:
         """Do four neighbouring lanes have the pairs of eight neighbouring elements, from a multiple of eight on?"""
         row, place, number = Var("row", "int32"), Var("place", "int32"), Var("pair", "int32")
         threads = int(self.analyzer.const_int_bound(thread).max_value) + 1
-        analyzer = Analyzer()
-        for var, extent in ((row, threads * PAIR // SIZE), (place, SIZE // PAIR), (number, nest.pairs)):
-            analyzer.bind(var, Range.from_min_extent(0, extent))
+        analyzer = _analyzer_of({row: threads * PAIR // SIZE, place: SIZE // PAIR, number: nest.pairs})
         of_row = nest.of_pair(address, number)
         first = analyzer.simplify(substitute(of_row, {thread: row * (SIZE // PAIR)}))
         pair = substitute(of_row, {thread: row * (SIZE // PAIR) + place})
@@ -194,28 +185,33 @@ class _Kernel:
         number, row, warp = (Var(name, "int32") for name in ("pair", "row", "warp"))
         first = nest.of_pair(substitute(address, {thread: warp * WARP}), const(0, "int32"))
         place = nest.of_pair(substitute(address, {thread: warp * WARP + row * (SIZE // PAIR)}), number)
-        offsets = self._table({number: nest.pairs, row: SIZE}, place - first)
+        offsets = _table({number: nest.pairs, row: SIZE}, place - first)
         if offsets is None:
             return False
-        instructions_rows = offsets.reshape(-1, MATRICES * SIZE)
-        return all(len(set(rows.tolist())) == len(rows) for rows in instructions_rows)
+        return all(len(set(rows.tolist())) == len(rows) for rows in offsets.reshape(-1, MATRICES * SIZE))
 
     def _are_in_order(self, nest: _Nest, source: Any) -> bool:
         """Are the registers of all pairs one after the other, from an even one on?"""
         number, first = Var("pair", "int32"), nest.of_pair(source, const(0, "int32"))
-        offsets = self._table({number: nest.pairs}, nest.of_pair(source, number) - first)
+        offsets = _table({number: nest.pairs}, nest.of_pair(source, number) - first)
         is_dense = offsets is not None and offsets.tolist() == [n * PAIR for n in range(nest.pairs)]
         return is_dense and is_multiple(self.analyzer.simplify(first), PAIR, {}, self.analyzer)
 
-    def _table(self, extents: dict[Var, int], value: Any) -> Any:
-        """The value for all values of these variables; None where it depends on others."""
-        analyzer = Analyzer()
-        for var, extent in extents.items():
-            analyzer.bind(var, Range.from_min_extent(0, extent))
-        value = analyzer.simplify(value)
-        if not variables(value) <= set(extents):
-            return None
-        return tabulate(list(extents), [value], list(extents.values()))[0]
+
+def _analyzer_of(extents: dict[Var, int]) -> Analyzer:
+    """An analyzer that knows these variables: from 0 on, so many values."""
+    analyzer = Analyzer()
+    for var, extent in extents.items():
+        analyzer.bind(var, Range.from_min_extent(0, extent))
+    return analyzer
+
+
+def _table(extents: dict[Var, int], value: Any) -> Any:
+    """The value for all values of these variables; None where it depends on others."""
+    value = _analyzer_of(extents).simplify(value)
+    if not variables(value) <= set(extents):
+        return None
+    return tabulate(list(extents), [value], list(extents.values()))[0]
 
 
 def _keeps_warps(division: Division) -> bool:
@@ -240,11 +236,10 @@ def _is_of_pairs(node: Any) -> bool:
     """Does the statement store an element of a fragment of 16-bit elements to shared memory?"""
     if not isinstance(node, BufferStore) or not isinstance(node.value, TensorLoad):
         return False
-    buffers: Sequence[Var] = (node.buffer, node.value.source)
-    is_move = is_shared(node.buffer) and is_own(node.value.source) and len(node.indices) == len(node.value.indices) == 1
-    return (
-        is_move and all(DType(dtype_of(b)).bits == 16 for b in buffers) and dtype_of(buffers[0]) == dtype_of(buffers[1])
-    )
+    to, source = node.buffer, node.value.source
+    if not (is_shared(to) and is_own(source) and len(node.indices) == len(node.value.indices) == 1):
+        return False
+    return dtype_of(to) == dtype_of(source) and DType(dtype_of(to)).bits == 16
 
 
 STORE_MATRICES = Pass("store_matrices", store_matrices)

@@ -70,13 +70,10 @@ def reason_against_add(
     disabled = option_against(env)
     if disabled is not None:
         return disabled
-    if not is_relaxed_addition(call):
-        return "it is not a relaxed addition"
+    operands = reason_against_operands(call)
+    if operands is not None:
+        return operands
     source, target = call.value, call.dst.source
-    if not (isinstance(source, TensorRegion) and is_fragment(source.source) and is_whole(source) and is_global(target)):
-        return "it does not add a whole fragment to global memory"
-    if dtype_of(target) != "float32":
-        return f"the elements of {target.name} are not float32"
     config = staging_config(source.source, target, body, tensors, env)
     if isinstance(config, str):
         return config
@@ -85,7 +82,17 @@ def reason_against_add(
     return reason_against_map(call, config, divisors)
 
 
-def is_relaxed_addition(call: TileCall) -> bool:
+def reason_against_operands(call: TileCall) -> str | None:
+    """Why the operation is not a relaxed addition of a whole fragment to float32 elements of global memory."""
+    if not _is_relaxed_addition(call):
+        return "it is not a relaxed addition"
+    source, target = call.value, call.dst.source
+    if not (isinstance(source, TensorRegion) and is_fragment(source.source) and is_whole(source) and is_global(target)):
+        return "it does not add a whole fragment to global memory"
+    return None if dtype_of(target) == "float32" else f"the elements of {target.name} are not float32"
+
+
+def _is_relaxed_addition(call: TileCall) -> bool:
     return bool(call.op.name == "atomic" and call.kind == "add" and call.order == "relaxed")
 
 
@@ -101,7 +108,7 @@ def _is_used_otherwise(tensor: Var, kernel: Stmt) -> bool:
     accesses = [load.source for load in collect(kernel, TensorLoad)]
     calls = [call for node in collect(kernel, Evaluate) if (call := as_tile_call(node)) is not None]
     for call in calls:
-        added = call.dst if is_relaxed_addition(call) else None
+        added = call.dst if _is_relaxed_addition(call) else None
         accesses += [region.source for region in call.regions if region is not added]
     accesses += [store.buffer for store in collect(kernel, BufferStore)]
     return any(is_tensor(buffer) for buffer in accesses)
