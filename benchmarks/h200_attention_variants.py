@@ -130,10 +130,12 @@ def _all_variants(s: Shape) -> list[Variant]:
         {"block_N": 64} if s.length <= 512 and not s.causal else {}
     )  # ptxas serializes the products of four unrolled iterations
     found += [Variant(f"ahead {n}", keys, ahead(n)) for n in (3, 5, 7)]
-    if not s.causal:
-        shared = {"block_M": 192, "threads": 384, "q_in_registers": False}
-        sizes = [(96, 2), (96, 3), (112, 2), (128, 2), (80, 3)]
-        found += [Variant(f"192x{n}, {k} stages, shared Q", {**shared, "block_N": n, "stages": k}) for n, k in sizes]
+    shared = {"block_M": 192, "threads": 384, "q_in_registers": False}
+    sizes = [(64, 3), (96, 3), (128, 2), (128, 3)] if s.causal else [(96, 2), (96, 3), (112, 2), (128, 2), (80, 3)]
+    found += [Variant(f"192x{n}, {k} stages, shared Q", {**shared, "block_N": n, "stages": k}) for n, k in sizes]
+    if s.causal:
+        found += [Variant(f"128x128, {k} stages, shared Q", {"q_in_registers": False, "stages": k}) for k in (2, 3)]
+    else:
         found.append(Variant("128x192", {"block_N": 192}))
     found += [Variant("ahead 5, even", {**keys, **even}, ahead(5)), Variant("192x128", {**three, "block_N": 128})]
     if not s.causal:
