@@ -6,9 +6,9 @@ As in gemm_model.py, the chip's speeds come from its backend, and the constants 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, lcm
+from math import ceil
 
-from tilecore.heuristics.attention_space import Tiling, Work, shared_bytes
+from tilecore.heuristics.attention_space import Tiling, Work, masked_tiles, shared_bytes
 from tilecore.heuristics.chip import Chip
 from tilecore.heuristics.limits import smooth_maximum
 
@@ -21,10 +21,11 @@ class Constants:
     64. tile: cycles that a tile of keys costs two groups of threads, for barriers and waits. shared_q: slowdown of
     products that read queries from shared memory. ends: latencies of a block's beginning and end. apart: latencies
     between a tile of queries and the next one of a core, where a block stores its result before the next one loads, as
-    there is no room for both. alone: share of ``overlap`` where a core has a single group of threads. lone: slowdown of
-    blocks of a single group, which wait for their own products. mask: what it costs that a tile of keys hides some of
-    its scores, as a share of a tile. second: launches of a second kernel. memory: share of the bandwidth of a copy.
-    sharp: exponent of the smooth maximum of limits."""
+    there is no room for both. alone: share of ``overlap`` where a core has a single group of threads. turns: as
+    ``overlap``, of three groups, which issue their products by turns. pair, pair_tile: as ``overlap`` and ``tile``, of
+    two groups that do so. lone: slowdown of blocks of a single group, which wait for their own products. mask: what it
+    costs that a tile of keys hides some of its scores, as a share of a tile. second: launches of a second kernel.
+    memory: share of the bandwidth of a copy. sharp: exponent of the smooth maximum of limits."""
 
     peak: float = 0.97
     softmax: float = 21.0
@@ -37,6 +38,8 @@ class Constants:
     apart: float = 6.0
     alone: float = 0.61
     turns: float = 0.85
+    pair: float = 0.9
+    pair_tile: float = 330.0
     lone: float = 0.15
     mask: float = 0.74
     second: float = 0.28
@@ -45,6 +48,7 @@ class Constants:
 
 
 CONSTANTS = Constants()
+PAIR_BYTES = 256  # of a row of K and one of V together: up to here two groups of threads take turns
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def estimate(work: Work, tiling: Tiling, chip: Chip, constants: Constants = CONS
     ends, each = c.ends * chip.latency, ceil(visits / t.splits)
     between = 0.5 * ends if _stays(work, t, chip) else c.apart * chip.latency
     if work.is_causal:  # blocks have different work, and the longest begin first
-        masked = c.mask * _masked_tiles(t)
+        masked = c.mask * masked_tiles(t)
         rounds = max(blocks * ((visits + 1) / 2 + masked) / (chip.cores * beside), visits + masked)
         core = rounds * tile + ends + between * blocks / (chip.cores * beside)
     else:
@@ -99,11 +103,21 @@ def _tile(work: Work, t: Tiling, chip: Chip, c: Constants, beside: int) -> tuple
     scores = t.block_M * (t.block_N * c.softmax + v * c.rescale) / chip.vector_rate
     larger, smaller = max(product, scores), min(product, scores)
     groups = beside * t.threads / max(1, chip.group_threads)
-    takes_turns = chip.group_threads > chip.warp and t.threads >= 3 * chip.group_threads
-    overlap = c.turns if takes_turns else c.overlap if int(groups) > 1 else c.overlap * c.alone
-    tile = beside * (larger + (1 - overlap) * smaller) + c.tile * max(1.0, groups / 2) / chip.clock
+    overlap, between = _beside(work, t, chip, c, int(groups) > 1)
+    tile = beside * (larger + (1 - overlap) * smaller) + between * max(1.0, groups / 2) / chip.clock
     is_lone = chip.group_threads > chip.warp and t.threads <= chip.group_threads
     return product, scores, tile * (1 + c.lone if is_lone else 1)
+
+
+def _beside(work: Work, t: Tiling, chip: Chip, c: Constants, has_others: bool) -> tuple[float, float]:
+    """The share of the smaller of products and softmax that runs beside the larger; cycles between tiles of keys."""
+    if chip.group_threads > chip.warp:
+        columns = 2 * t.width if t.width else work.dim + work.dim_v
+        if t.threads >= 3 * chip.group_threads:
+            return c.turns, c.tile
+        if t.threads == 2 * chip.group_threads and columns * work.element <= PAIR_BYTES:
+            return c.pair, c.pair_tile
+    return c.overlap * (1 if has_others else c.alone), c.tile
 
 
 def _stays(work: Work, t: Tiling, chip: Chip) -> bool:
@@ -113,12 +127,6 @@ def _stays(work: Work, t: Tiling, chip: Chip) -> bool:
         return True
     result = t.block_M * (t.width or work.dim_v) * work.element
     return shared_bytes(work, t.block_M, t.block_N, t.stages, t.width) + result <= chip.block_shared
-
-
-def _masked_tiles(t: Tiling) -> int:
-    """The most tiles of keys that causal attention masks in part, for a tile of queries."""
-    firsts = range(0, lcm(t.block_M, t.block_N), t.block_M)
-    return max((first + t.block_M - 1) // t.block_N - (first + 1) // t.block_N + 1 for first in firsts)
 
 
 def _narrow(work: Work, t: Tiling, c: Constants) -> float:

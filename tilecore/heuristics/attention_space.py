@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, lcm
 
 from tilecore.dtypes import dtype as DType
 from tilecore.heuristics.chip import Chip
@@ -17,6 +17,7 @@ THREADS_BESIDE = 32  # that copy tiles beside those that multiply
 USUAL_THREADS = 256  # of a block, at most, where single warps execute matrix instructions
 DECODE_THREADS = 128
 LEAST_ROWS = 16  # of a product of few queries
+MOST_MASKED_KEYS = 128  # of a tile, where masks reach a second one: compilers run products of wider ones one by one
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,12 @@ def registers(work: Work, t: Tiling) -> float:
     return sums + t.block_M * k * words / t.threads + OTHER_REGISTERS
 
 
+def masked_tiles(t: Tiling) -> int:
+    """The most tiles of keys that causal attention masks in part, for a tile of queries."""
+    firsts = range(0, lcm(t.block_M, t.block_N), t.block_M)
+    return max((first + t.block_M - 1) // t.block_N - (first + 1) // t.block_N + 1 for first in firsts)
+
+
 def _forward(work: Work, chip: Chip) -> Iterator[Tiling]:
     rows = max(LEAST_ROWS, chip.group_rows if chip.has_matrix_instructions(work.dtype) else LEAST_ROWS)
     heights = [m for m in (32, 64, 128, 192) if m % rows == 0]
@@ -107,6 +114,8 @@ def _forward(work: Work, chip: Chip) -> Iterator[Tiling]:
                     shared = shared_bytes(work, block_M, block_N, stages, width)
                     for in_registers in (True, False):
                         t = Tiling(block_M, block_N, stages, threads, width, in_registers, 1, 1)
+                        if work.is_causal and block_N > MOST_MASKED_KEYS and masked_tiles(t) > 1:
+                            continue
                         resident = _resident(chip, shared, threads, registers(work, t))
                         if resident and registers(work, t) <= _most_registers(chip, threads):
                             yield replace(t, resident=resident)

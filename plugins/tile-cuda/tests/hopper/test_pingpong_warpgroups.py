@@ -1,4 +1,4 @@
-"""Three warpgroups or more issue the products of attention by turns; other kernels have no turns."""
+"""Two warpgroups or more issue the products of attention by turns; other kernels have no turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ HALF = "float16"
 DEPTH = 64
 
 
-def attention(warpgroups: int, steps: Any, columns: int = 64, blocks: int = 7, meets: bool = False) -> Any:
+def attention(
+    warpgroups: int, steps: Any, columns: int = 64, blocks: int = 7, meets: bool = False, depth: int = DEPTH,
+    weights_in_shared: bool = False,
+) -> Any:  # fmt: skip
     """Attention without scaling, 64 queries a warpgroup, ``steps(block)`` tiles of keys. meets: threads meet at a named
     barrier that the user numbers."""
     height = 64 * warpgroups
@@ -23,16 +26,18 @@ def attention(warpgroups: int, steps: Any, columns: int = 64, blocks: int = 7, m
 
     @T.prim_func
     def attention_kernel(
-        Q: T.Tensor((blocks * height, DEPTH), HALF),
-        K: T.Tensor((most * columns, DEPTH), HALF),
-        V: T.Tensor((most * columns, DEPTH), HALF),
-        Out: T.Tensor((blocks * height, DEPTH), "float32"),
+        Q: T.Tensor((blocks * height, depth), HALF),
+        K: T.Tensor((most * columns, depth), HALF),
+        V: T.Tensor((most * columns, depth), HALF),
+        Out: T.Tensor((blocks * height, depth), "float32"),
     ):
         with T.Kernel(blocks, threads=128 * warpgroups) as block:
-            q, k = T.alloc_shared((height, DEPTH), HALF), T.alloc_shared((columns, DEPTH), HALF)
-            v = T.alloc_shared((columns, DEPTH), HALF)
+            q, k = T.alloc_shared((height, depth), HALF), T.alloc_shared((columns, depth), HALF)
+            v = T.alloc_shared((columns, depth), HALF)
             scores, weights = T.alloc_fragment((height, columns), "float32"), T.alloc_fragment((height, columns), HALF)
-            out, total = T.alloc_fragment((height, DEPTH), "float32"), T.alloc_fragment((height,), "float32")
+            if weights_in_shared:
+                stored = T.alloc_shared((height, columns), HALF)
+            out, total = T.alloc_fragment((height, depth), "float32"), T.alloc_fragment((height,), "float32")
             T.copy(Q[block * height, 0], q)
             T.clear(out)
             for step in T.Pipelined(steps(block), num_stages=2):
@@ -41,11 +46,15 @@ def attention(warpgroups: int, steps: Any, columns: int = 64, blocks: int = 7, m
                 for i, j in T.Parallel(height, columns):
                     scores[i, j] = T.exp2(scores[i, j] * 0.125)
                 T.reduce_sum(scores, total, dim=1)
-                for i, j in T.Parallel(height, DEPTH):
+                for i, j in T.Parallel(height, depth):
                     out[i, j] = out[i, j] / total[i]
                 T.copy(scores, weights)
                 T.copy(V[step * columns, 0], v)
-                T.gemm(weights, v, out, policy=T.GemmWarpPolicy.FullRow)
+                if weights_in_shared:
+                    T.copy(weights, stored)
+                    T.gemm(stored, v, out, policy=T.GemmWarpPolicy.FullRow)
+                else:
+                    T.gemm(weights, v, out, policy=T.GemmWarpPolicy.FullRow)
             if meets:
                 T.named_barrier_arrive(5, 128 * warpgroups * 2)
                 T.sync_threads(5, 128 * warpgroups * 2)
@@ -89,9 +98,45 @@ def test_few_tiles_of_keys(steps):
     ran(attention(3, lambda block: steps))
 
 
-@pytest.mark.parametrize("warpgroups", [1, 2])
-def test_two_warpgroups_take_no_turns(warpgroups):
-    kernel, source = ran(attention(warpgroups, lambda block: 4))
+@pytest.mark.parametrize("steps", [lambda block: 5, lambda block: block + 1], ids=["even", "uneven"])
+@pytest.mark.parametrize(("columns", "depth"), [(64, 64), (128, 64), (192, 64), (128, 32), (96, 48)])
+def test_a_turn_of_two_warpgroups_lasts_until_the_scores_are_there(steps, columns, depth):
+    kernel, source = ran(attention(2, steps, columns, depth=depth))
+    first, rest = source.split("tc_named_barrier(", 1)
+    turn, behind = rest.split("tc_named_barrier_arrive(", 1)
+    assert first.count("tc_named_barrier_arrive(8, 256);") == 1
+    assert "if (turn == 1)" in first
+    assert turn.count("tc_warpgroup_commit()") == 2
+    assert turn.count("tc_warpgroup_wait<1>()") == 1
+    assert (
+        turn.index("tc_warpgroup_wait<1>()") < turn.index("tc_warpgroup_settle") < turn.index("tc_transaction_arrive")
+    )
+    assert "tc_exp" not in turn
+    assert "tc_exp" in behind
+    assert "tc_named_barrier" not in behind
+    assert rows(kernel, "pingpong") == [{"loops": "step", "warpgroups": 2}]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_few_tiles_of_keys_of_two_warpgroups(steps):
+    ran(attention(2, lambda block: steps))
+
+
+def test_two_warpgroups_whose_products_take_longer_than_their_exponentials():
+    """Heads of 80 and more: the products of one would wait for those of the other."""
+    kernel, source = ran(attention(2, lambda block: 4, depth=80))
+    assert "tc_named_barrier" not in source
+    assert not rows(kernel, "pingpong")
+
+
+def test_weights_in_shared_memory():
+    """Threads meet for them in front of the second product, which is then no part of a turn."""
+    _, source = ran(attention(2, lambda block: 4, weights_in_shared=True))
+    assert "turn ==" not in source
+
+
+def test_one_warpgroup_takes_no_turns():
+    kernel, source = ran(attention(1, lambda block: 4))
     assert "tc_named_barrier" not in source
     assert not rows(kernel, "pingpong")
 

@@ -1,27 +1,30 @@
-"""Makes three warpgroups or more issue the matrix products of attention by turns (ping-pong scheduling).
+"""Makes the warpgroups of attention issue their matrix products by turns (ping-pong scheduling).
 
 In attention each warpgroup issues the next scores and the product of the last weights (``overlap_wgmma``), and computes
 the weights of these scores meanwhile. Warpgroups that begin together stay together: their products wait for one another
 on the tensor cores, and then all compute exponentials while the tensor cores idle. So each warpgroup waits at a named
-barrier until the one before it has issued its products, as in FlashAttention-3 (Shah et al., 2024, section 3.1). Then
+barrier until the one before it has passed on its turn, as in FlashAttention-3 (Shah et al., 2024, section 3.1). Then
 one computes exponentials while the products of another run.
 
-Two warpgroups do not gain: they alternate without barriers where ``wait_within_exponentials`` places the waits.
-docs/notes/attention.md has the measurements.
+Three warpgroups or more pass on the turn when both products are issued. Two pass it on later, when the scores are
+there: half of an iteration then lies between them. That takes as long as the products of one warpgroup run, so two take
+turns only where its products need no more cycles than its exponentials (heads of up to 64); others alternate without
+barriers, as ``wait_within_exponentials`` places the waits. docs/notes/attention.md has the measurements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.attributes import CudaLoopAttr
 from tile_cuda.lowering.hopper.role_statements import with_consumer
-from tile_cuda.lowering.hopper.wait_within_exponentials import EXPONENTIALS, MOST_THREADS
+from tile_cuda.lowering.hopper.wait_within_exponentials import EXPONENTIALS
 from tile_cuda.lowering.hopper.wgmma import issues_wgmma
 from tile_cuda.lowering.hopper.wgmma_config import GROUP
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.ir.build import const, op_name, seq, statements_of, with_body
+from tilecore.ir.build import const, constant, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     EQ,
     Bind,
@@ -38,18 +41,22 @@ from tilecore.ir.nodes import (
 from tilecore.ir.thread_calls import NAMED_BARRIER
 from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.thread_ranges import has_ranges
-from tilecore.ir.visit import collect
+from tilecore.ir.visit import children, collect
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 MEETING = 2 * GROUP  # threads at a barrier: those whose turn begins, and those whose turn has ended
 FIRST_BARRIER = 8  # of the first warpgroup's turns; the compiler numbers other barriers from 1 on
 MOST_WARPGROUPS = 8  # there are 16 barriers
+AFTER_WAIT = (instructions.REGISTER_FENCE, instructions.KEEP_REGISTERS, instructions.RELEASE)  # what belongs to a wait
+# Cycles of a multiprocessor: an exponential of each thread of a warpgroup (16 a cycle), and one column of B in a wgmma
+# (64 rows and 32 bytes of K; half of them for 4096 operations of float16 a cycle).
+CYCLES_OF_EXPONENTIAL, COLUMNS_A_CYCLE = GROUP // 16, 2
 
 
 def pingpong_warpgroups(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         warpgroups = threads.count // GROUP
-        if threads.count <= MOST_THREADS or threads.count % GROUP or warpgroups > MOST_WARPGROUPS:
+        if threads.count % GROUP or not 2 <= warpgroups <= MOST_WARPGROUPS:
             return body
         if has_ranges(body) or any(
             op_name(call) in (NAMED_BARRIER, instructions.NAMED_ARRIVE) for call in collect(body, Call)
@@ -67,13 +74,13 @@ def _by_turns(code: Stmt, threads: Threads, warpgroups: int, env: PassEnv) -> St
 
     def loop(node: For, mutator: Any) -> Any:
         statements = statements_of(node.body)
-        products = _leading_products(node, statements)
-        if products is None:
+        turn = _turn(node, statements, warpgroups)
+        if turn is None:
             return mutator.default_mutate(node)
         loops.append(str(node.loop_var.name))
-        first, behind = products[0], products[1] + 1
-        turn = [_wait(warpgroup), *statements[first:behind], _pass_on(warpgroup, warpgroups)]
-        return with_body(node, seq([*statements[:first], *turn, *statements[behind:]]))
+        first, behind = turn
+        by_turns = [_wait(warpgroup), *statements[first:behind], _pass_on(warpgroup, warpgroups)]
+        return with_body(node, seq([*statements[:first], *by_turns, *statements[behind:]]))
 
     changed = structural_mutate(code, [(For, loop)])
     if not loops:
@@ -84,12 +91,29 @@ def _by_turns(code: Stmt, threads: Threads, warpgroups: int, env: PassEnv) -> St
     return seq([Bind(warpgroup, index), IfThenElse(is_last, _arrive(const(FIRST_BARRIER, "int32")), None), changed])
 
 
-def _leading_products(node: For, statements: list[Stmt]) -> list[int] | None:
+def _turn(node: For, statements: list[Stmt], warpgroups: int) -> tuple[int, int] | None:
+    """The first statement of a loop's turn, and the one behind its last; None for a loop that has no turns."""
+    waits = [index for index, statement in enumerate(statements) if instructions.groups_left(statement) is not None]
+    products = _leading_products(node, statements, waits)
+    if products is None:
+        return None
+    if warpgroups > 2:
+        return products[0], products[1] + 1
+    for_products = sum(_cycles(statements[index], _cycles_of_product) for index in products)
+    for_exponentials = sum(_cycles(part, _cycles_of_exponential) for part in statements)
+    if not _adds_weights(statements[products[1]]) or for_products > for_exponentials:
+        return None
+    behind = waits[0] + 1
+    while behind < waits[1] and op_name(getattr(statements[behind], "value", None)) in AFTER_WAIT:
+        behind += 1
+    return products[0], behind
+
+
+def _leading_products(node: For, statements: list[Stmt], waits: list[int]) -> list[int] | None:
     """The indices of the two products that a loop of attention begins with; None for any other loop.
 
     Both are issued in front of the first wait, which leaves one of them running beside exponentials.
     """
-    waits = [index for index, statement in enumerate(statements) if instructions.groups_left(statement) is not None]
     if CudaLoopAttr.PRODUCT_AHEAD in node.annotations or len(waits) < 2:
         return None
     products = [index for index, statement in enumerate(statements[: waits[0]]) if issues_wgmma(statement)]
@@ -98,6 +122,32 @@ def _leading_products(node: For, statements: list[Stmt]) -> list[int] | None:
     beside = statements[waits[0] : waits[1]]
     has_exponentials = any(op_name(call) in EXPONENTIALS for part in beside for call in collect(part, Call))
     return products if has_exponentials else None
+
+
+def _adds_weights(product: Stmt) -> bool:
+    """Whether A of the product is in registers, as the weights of attention are."""
+    return any(op_name(call) == instructions.WGMMA_RS for call in collect(product, Call))
+
+
+def _cycles_of_product(call: Call) -> int:
+    """The cycles of a multiprocessor's tensor cores for a wgmma instruction; 0 for other calls."""
+    if op_name(call) not in (instructions.WGMMA, instructions.WGMMA_RS):
+        return 0
+    return int(str(call.args[0].value)[1:].split("k")[0]) // COLUMNS_A_CYCLE
+
+
+def _cycles_of_exponential(call: Call) -> int:
+    """The cycles of a multiprocessor for an exponential in each thread of a warpgroup; 0 for other calls."""
+    return CYCLES_OF_EXPONENTIAL if op_name(call) in EXPONENTIALS else 0
+
+
+def _cycles(node: Stmt, cycles_of_call: Callable[[Call], int]) -> int:
+    """The sum over the calls of a statement, each as often as the loops around it repeat it."""
+    inner = list(children(node))
+    if not inner:
+        return sum(cycles_of_call(call) for call in collect(node, Call))
+    repeats = int(constant(node.extent) or 1) if isinstance(node, For) else 1
+    return repeats * sum(_cycles(part, cycles_of_call) for part in inner)
 
 
 def _wait(warpgroup: Var) -> Stmt:
