@@ -36,6 +36,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
   tc_barrier();
   if (tx < 256) {
     tc_registers_acquire<240>();
+    const int turn = tc_uniform(tx / 128);
+    if (turn == 1) {
+      tc_named_barrier_arrive(8, 256);
+    }
     tc_half* stored = (tc_half*)(shared + 114688);
     float out[32];  // attention.py:111
     float largest[2];  // attention.py:112
@@ -194,6 +198,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
     }
     for (int k = 1; k < 1 + (1 - bx); ++k) {
       tc_transaction_wait(K_shared_full + k % 3, k % 6 / 3);
+      tc_named_barrier((int)((unsigned)turn + 8u), 256);
       const unsigned long long b_tile_1 = tc_operand(K_shared + k % 3 * 8192 + (0 ^ 0) * 8, 16, 1024, 1);  // attention.py:86
       tc_warpgroup_begin();
       tc_wgmma_held_n128k16_f16_f16_f32<false>(scores, Q_local, b_tile_1, false);
@@ -218,6 +223,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_kernel(const tc_h
       if (tx % 32 == 0) {
         tc_transaction_arrive(K_shared_empty + k % 3);
       }
+      tc_named_barrier_arrive(turn == 1 ? 8 : (int)((unsigned)turn + 9u), 256);
       #pragma unroll
       for (int s0 = 0; s0 < 2; ++s0) {  // attention.py:92
         largest_before[s0] = largest[s0];
