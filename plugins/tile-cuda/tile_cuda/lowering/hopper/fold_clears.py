@@ -15,7 +15,7 @@ from tilecore.ir.build import const, constant, dtype_of, seq, statements_of, wit
 from tilecore.ir.nodes import EQ, AttrStmt, Evaluate, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, as_tile_call
-from tilecore.ir.visit import variables
+from tilecore.ir.visit import jumps_out, variables
 from tilecore.lowering.analysis.clears import cleared_buffer
 from tilecore.lowering.simt.state import threads_of_call
 
@@ -36,7 +36,7 @@ def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer, viewed: Set
         if accumulator is None or accumulator in viewed:
             continue
         following = next((n for n in range(index + 1, len(changed)) if accumulator in variables(changed[n])), None)
-        if following is None:
+        if following is None or any(map(jumps_out, changed[index + 1 : following])):
             continue
         folded: Stmt | None = product_with_clear(changed[following], accumulator, const(1, "int32"), env)
         if folded is None:
@@ -68,6 +68,8 @@ def _loop_with_clear(node: Stmt, accumulator: Var, env: PassEnv, analyzer: Analy
     first = next((n for n, step in enumerate(steps) if accumulator in variables(step)), None)
     call = as_tile_call(steps[first]) if first is not None and isinstance(steps[first], Evaluate) else None
     if first is None or call is None or not _adds_to(call, accumulator, env):
+        return None
+    if any(map(jumps_out, steps[:first])):  # the first iteration may have no product
         return None
     steps[first] = _clearing(call, EQ(node.loop_var, node.min.astype(dtype_of(node.loop_var))))
     return with_body(node, seq(steps))

@@ -29,28 +29,35 @@ from tilecore.ir.nodes import (
     EQ,
     Bind,
     Call,
+    Evaluate,
     For,
     IfThenElse,
     PrimFunc,
     Select,
     Stmt,
     Var,
+    While,
     structural_mutate,
     tirx,
 )
-from tilecore.ir.thread_calls import NAMED_BARRIER
+from tilecore.ir.thread_calls import NAMED_BARRIER, WARP_BARRIER
 from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.thread_ranges import has_ranges
-from tilecore.ir.visit import children, collect
+from tilecore.ir.visit import children, collect, jumps_out
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 MEETING = 2 * GROUP  # threads at a barrier: those whose turn begins, and those whose turn has ended
 FIRST_BARRIER = 8  # of the first warpgroup's turns; the compiler numbers other barriers from 1 on
 MOST_WARPGROUPS = 8  # there are 16 barriers
 AFTER_WAIT = (instructions.REGISTER_FENCE, instructions.KEEP_REGISTERS, instructions.RELEASE)  # what belongs to a wait
-# Cycles of a multiprocessor: an exponential of each thread of a warpgroup (16 a cycle), and one column of B in a wgmma
-# (64 rows and 32 bytes of K; half of them for 4096 operations of float16 a cycle).
-CYCLES_OF_EXPONENTIAL, COLUMNS_A_CYCLE = GROUP // 16, 2
+TILE_WAITS = ("wait", "wait_cluster")
+# What a turn may have: it waits for no warpgroup, but for products and tiles.
+IN_TURN = (
+    *(instructions.WGMMA, instructions.WGMMA_RS, instructions.WARPGROUP, instructions.SCHEDULING_FENCE),
+    *(instructions.PROXY_FENCE, instructions.MBARRIER, WARP_BARRIER, *AFTER_WAIT),
+)
+CYCLES_OF_EXPONENTIAL = GROUP // 16  # of a multiprocessor, for one of each thread of a warpgroup
+COLUMNS_A_CYCLE = 2  # of B, that the tensor cores of a multiprocessor multiply by 64 rows of 32 bytes
 
 
 def pingpong_warpgroups(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -98,7 +105,7 @@ def _turn(node: For, statements: list[Stmt], warpgroups: int) -> tuple[int, int]
     if products is None:
         return None
     if warpgroups > 2:
-        return products[0], products[1] + 1
+        return (products[0], products[1] + 1) if _needs_no_other(statements[products[0] : products[1] + 1]) else None
     for_products = sum(_cycles(statements[index], _cycles_of_product) for index in products)
     for_exponentials = sum(_cycles(part, _cycles_of_exponential) for part in statements)
     if not _adds_weights(statements[products[1]]) or for_products > for_exponentials:
@@ -106,7 +113,26 @@ def _turn(node: For, statements: list[Stmt], warpgroups: int) -> tuple[int, int]
     behind = waits[0] + 1
     while behind < waits[1] and op_name(getattr(statements[behind], "value", None)) in AFTER_WAIT:
         behind += 1
-    return products[0], behind
+    return (products[0], behind) if _needs_no_other(statements[products[0] : behind]) else None
+
+
+def _needs_no_other(turn: list[Stmt]) -> bool:
+    """Whether a warpgroup ends its turn without what another one does in a later turn.
+
+    It must meet no other at a barrier, and not leave the loop. A tile that it waits for may be loaded to a slot that
+    all warpgroups release first: they do so before their own turns, if no release stands in front of the wait.
+    """
+    has_released = False
+    for part in turn:
+        if jumps_out(part) or collect(part, While):
+            return False
+        for statement in collect(part, Evaluate):
+            name = op_name(statement.value)
+            is_wait = name == instructions.MBARRIER and str(statement.value.args[0].value) in TILE_WAITS
+            if name not in IN_TURN or (name == instructions.MBARRIER and not is_wait) or (is_wait and has_released):
+                return False
+            has_released |= name == instructions.RELEASE
+    return True
 
 
 def _leading_products(node: For, statements: list[Stmt], waits: list[int]) -> list[int] | None:
