@@ -130,7 +130,7 @@ def _all_variants(s: Shape) -> list[Variant]:
         {"block_N": 64} if s.length <= 512 and not s.causal else {}
     )  # ptxas serializes the products of four unrolled iterations
     found += [Variant(f"ahead {n}", keys, ahead(n)) for n in (3, 5, 7)]
-    shared = {"block_M": 192, "threads": 384, "q_in_registers": False}
+    shared = {**three, "q_in_registers": False}
     sizes = [(64, 3), (96, 3), (128, 2), (128, 3)] if s.causal else [(96, 2), (96, 3), (112, 2), (128, 2), (80, 3)]
     found += [Variant(f"192x{n}, {k} stages, shared Q", {**shared, "block_N": n, "stages": k}) for n, k in sizes]
     if s.causal:

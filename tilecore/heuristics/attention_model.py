@@ -103,19 +103,21 @@ def _tile(work: Work, t: Tiling, chip: Chip, c: Constants, beside: int) -> tuple
     scores = t.block_M * (t.block_N * c.softmax + v * c.rescale) / chip.vector_rate
     larger, smaller = max(product, scores), min(product, scores)
     groups = beside * t.threads / max(1, chip.group_threads)
-    overlap, between = _beside(work, t, chip, c, int(groups) > 1)
+    overlap, between = _overlap(t, chip, c, (k + v) * work.element, int(groups) > 1)
     tile = beside * (larger + (1 - overlap) * smaller) + between * max(1.0, groups / 2) / chip.clock
     is_lone = chip.group_threads > chip.warp and t.threads <= chip.group_threads
     return product, scores, tile * (1 + c.lone if is_lone else 1)
 
 
-def _beside(work: Work, t: Tiling, chip: Chip, c: Constants, has_others: bool) -> tuple[float, float]:
-    """The share of the smaller of products and softmax that runs beside the larger; cycles between tiles of keys."""
+def _overlap(t: Tiling, chip: Chip, c: Constants, row: float, has_others: bool) -> tuple[float, float]:
+    """The share of the smaller of products and softmax that runs beside the larger; cycles between tiles of keys.
+
+    row: bytes of a row of K and one of V. has_others: whether a core has several groups of threads.
+    """
     if chip.group_threads > chip.warp:
-        columns = 2 * t.width if t.width else work.dim + work.dim_v
         if t.threads >= 3 * chip.group_threads:
             return c.turns, c.tile
-        if t.threads == 2 * chip.group_threads and columns * work.element <= PAIR_BYTES:
+        if t.threads == 2 * chip.group_threads and row <= PAIR_BYTES:
             return c.pair, c.pair_tile
     return c.overlap * (1 if has_others else c.alone), c.tile
 

@@ -51,6 +51,21 @@ def as_interpreted(func: Any, kernel: Any, *args: Any, rtol: float = 0, atol: fl
             np.testing.assert_allclose(wide(mine), wide(other), rtol=rtol, atol=atol)
 
 
+def ran_as_interpreted(func: Any, *off: CONFIGS) -> Any:
+    """The kernel, which writes the same as the interpreter but for rounding.
+
+    Its tensors of float16 are random, those of float32 are results.
+    """
+    kernel = built(func, *off)
+    random = np.random.default_rng(1)
+    arrays = []
+    for param in kernel.params:
+        shape, is_half = [int(extent) for extent in param.shape], str(param.dtype).endswith("float16")
+        arrays.append(random.uniform(-1, 1, shape).astype(np.float16) if is_half else np.zeros(shape, np.float32))
+    as_interpreted(func, kernel, *arrays, rtol=2e-3, atol=2e-3)
+    return kernel
+
+
 def rows(kernel: Any, topic: str) -> list[dict[str, Any]]:
     """The notes of the compiler on a topic."""
     return [dict(row) for row in kernel.explain().data.get(topic, ())]

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tilecore.language as T
 
-from .kit import as_interpreted, body, built
+from .kit import body, ran_as_interpreted
 
 HALF = "float16"
 BLOCKS, STEPS, COLUMNS, DEPTH = 4, 4, 64, 64
 ROWS = T.GemmWarpPolicy.FullRow
 
 
-def _as_interpreted(func: Any) -> str:
-    """The source of the kernel, which ends with what the interpreter computes; its tensors of float32 are results."""
-    kernel = built(func)
-    random = np.random.default_rng(2)
-    arrays = []
-    for param in kernel.params:
-        shape, is_half = [int(extent) for extent in param.shape], str(param.dtype).endswith(HALF)
-        arrays.append(random.uniform(-1, 1, shape).astype(HALF) if is_half else np.zeros(shape, np.float32))
-    as_interpreted(func, kernel, *arrays, rtol=2e-3, atol=2e-3)
-    return body(kernel)
+@T.macro
+def weigh(scores, total, out, weights):
+    """The weights of a tile of keys, and the sums of before divided by their total."""
+    for i, j in T.Parallel(*scores.shape):
+        scores[i, j] = T.exp2(scores[i, j] * 0.125)
+    T.reduce_sum(scores, total, dim=1)
+    for i, j in T.Parallel(*out.shape):
+        out[i, j] = out[i, j] / (total[i] + 1)
+    T.copy(scores, weights)
 
 
 def overlapped_by_hand(warpgroups: int, place: str, what: str) -> Any:
@@ -54,25 +52,17 @@ def overlapped_by_hand(warpgroups: int, place: str, what: str) -> Any:
             for step in T.serial(STEPS):
                 first = step * COLUMNS
                 T.gemm(q, k[first : first + COLUMNS, :], scores, transpose_B=True, clear_accum=True, policy=ROWS)
-                if place == "between" and what == "barrier":
+                if place == "behind":
+                    T.gemm(weights, v[first : first + COLUMNS, :], out, policy=ROWS)
+                if what == "barrier":
                     T.sync_threads()
-                if place == "between" and what == "break" and block + step == 3:
+                if what == "break" and block + step == 3:
                     break
-                if place == "between" and what == "continue" and block + step == 3:
+                if what == "continue" and block + step == 3:
                     continue
-                T.gemm(weights, v[first : first + COLUMNS, :], out, policy=ROWS)
-                if place == "behind" and what == "barrier":
-                    T.sync_threads()
-                if place == "behind" and what == "break" and block + step == 3:
-                    break
-                if place == "behind" and what == "continue" and block + step == 3:
-                    continue
-                for i, j in T.Parallel(height, COLUMNS):
-                    scores[i, j] = T.exp2(scores[i, j] * 0.125)
-                T.reduce_sum(scores, total, dim=1)
-                for i, j in T.Parallel(height, DEPTH):
-                    out[i, j] = out[i, j] / (total[i] + 1)
-                T.copy(scores, weights)
+                if place == "between":
+                    T.gemm(weights, v[first : first + COLUMNS, :], out, policy=ROWS)
+                weigh(scores, total, out, weights)
             T.copy(out, Out[block * height, 0])
 
     return hand_kernel
@@ -84,8 +74,8 @@ def overlapped_by_hand(warpgroups: int, place: str, what: str) -> Any:
 def test_a_barrier_or_a_jump(warpgroups, place, what):
     """The turn of three warpgroups ends behind the second product, that of two behind the wait after it."""
     is_outside = what == "nothing" or (warpgroups == 3 and place == "behind")
-    source = _as_interpreted(overlapped_by_hand(warpgroups, place, what))
-    assert ("turn ==" in source) == is_outside
+    kernel = ran_as_interpreted(overlapped_by_hand(warpgroups, place, what))
+    assert ("turn ==" in body(kernel)) == is_outside
 
 
 def keys_are_values(stages: int, loads: int, meets: bool) -> Any:
@@ -126,12 +116,7 @@ def keys_are_values(stages: int, loads: int, meets: bool) -> Any:
                     add_tile(X, x, added, step * 3 + 2)
                 if meets:
                     T.sync_threads()
-                for i, j in T.Parallel(height, COLUMNS):
-                    scores[i, j] = T.exp2(scores[i, j] * 0.125)
-                T.reduce_sum(scores, total, dim=1)
-                for i, j in T.Parallel(height, DEPTH):
-                    out[i, j] = out[i, j] / (total[i] + 1)
-                T.copy(scores, weights)
+                weigh(scores, total, out, weights)
                 T.gemm(weights, k, out, policy=ROWS)
             T.copy(out, Out[block * height, 0])
             if loads > 0:
@@ -144,4 +129,4 @@ def keys_are_values(stages: int, loads: int, meets: bool) -> Any:
 @pytest.mark.parametrize(("loads", "meets"), [(0, True), (1, False), (2, False), (3, False)])
 def test_behind_the_scores_of_keys_that_are_values(stages, loads, meets):
     """A tile that is waited for in a turn, behind the release of another one to the same slot, waits for the others."""
-    _as_interpreted(keys_are_values(stages, loads, meets))
+    ran_as_interpreted(keys_are_values(stages, loads, meets))

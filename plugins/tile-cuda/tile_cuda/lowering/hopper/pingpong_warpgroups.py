@@ -20,7 +20,7 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.attributes import CudaLoopAttr
 from tile_cuda.lowering.hopper.role_statements import with_consumer
-from tile_cuda.lowering.hopper.wait_within_exponentials import EXPONENTIALS
+from tile_cuda.lowering.hopper.wait_within_exponentials import AFTER_WAIT, EXPONENTIALS, behind_wait
 from tile_cuda.lowering.hopper.wgmma import issues_wgmma
 from tile_cuda.lowering.hopper.wgmma_config import GROUP
 from tilecore.contract.passes import Pass, PassEnv
@@ -49,12 +49,11 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 MEETING = 2 * GROUP  # threads at a barrier: those whose turn begins, and those whose turn has ended
 FIRST_BARRIER = 8  # of the first warpgroup's turns; the compiler numbers other barriers from 1 on
 MOST_WARPGROUPS = 8  # there are 16 barriers
-AFTER_WAIT = (instructions.REGISTER_FENCE, instructions.KEEP_REGISTERS, instructions.RELEASE)  # what belongs to a wait
 TILE_WAITS = ("wait", "wait_cluster")
-# What a turn may have: it waits for no warpgroup, but for products and tiles.
+# What a turn may have beside waits for tiles: nothing that waits for another warpgroup.
 IN_TURN = (
     *(instructions.WGMMA, instructions.WGMMA_RS, instructions.WARPGROUP, instructions.SCHEDULING_FENCE),
-    *(instructions.PROXY_FENCE, instructions.MBARRIER, WARP_BARRIER, *AFTER_WAIT),
+    *(instructions.PROXY_FENCE, WARP_BARRIER, *AFTER_WAIT),
 )
 CYCLES_OF_EXPONENTIAL = GROUP // 16  # of a multiprocessor, for one of each thread of a warpgroup
 COLUMNS_A_CYCLE = 2  # of B, that the tensor cores of a multiprocessor multiply by 64 rows of 32 bytes
@@ -104,15 +103,13 @@ def _turn(node: For, statements: list[Stmt], warpgroups: int) -> tuple[int, int]
     products = _leading_products(node, statements, waits)
     if products is None:
         return None
-    if warpgroups > 2:
-        return (products[0], products[1] + 1) if _needs_no_other(statements[products[0] : products[1] + 1]) else None
-    for_products = sum(_cycles(statements[index], _cycles_of_product) for index in products)
-    for_exponentials = sum(_cycles(part, _cycles_of_exponential) for part in statements)
-    if not _adds_weights(statements[products[1]]) or for_products > for_exponentials:
-        return None
-    behind = waits[0] + 1
-    while behind < waits[1] and op_name(getattr(statements[behind], "value", None)) in AFTER_WAIT:
-        behind += 1
+    behind = products[1] + 1
+    if warpgroups == 2:
+        for_products = sum(_cycles(statements[index], _cycles_of_product) for index in products)
+        for_exponentials = sum(_cycles(part, _cycles_of_exponential) for part in statements)
+        if not _adds_weights(statements[products[1]]) or for_products > for_exponentials:
+            return None
+        behind = behind_wait(statements, waits[0])
     return (products[0], behind) if _needs_no_other(statements[products[0] : behind]) else None
 
 
@@ -128,8 +125,10 @@ def _needs_no_other(turn: list[Stmt]) -> bool:
             return False
         for statement in collect(part, Evaluate):
             name = op_name(statement.value)
-            is_wait = name == instructions.MBARRIER and str(statement.value.args[0].value) in TILE_WAITS
-            if name not in IN_TURN or (name == instructions.MBARRIER and not is_wait) or (is_wait and has_released):
+            if name == instructions.MBARRIER:
+                if has_released or str(statement.value.args[0].value) not in TILE_WAITS:
+                    return False
+            elif name not in IN_TURN:
                 return False
             has_released |= name == instructions.RELEASE
     return True

@@ -44,7 +44,7 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 PARTS = 8  # the exponentials are divided into so many; one of them stands in front of the wait
 EXPONENTIALS = ("exp", "exp2", "exp10")
 MOST_THREADS = 256  # of a kernel that multiply: two warpgroups
-_AFTER_WAIT = (instructions.REGISTER_FENCE, instructions.RELEASE)  # calls after a wait that move with it
+AFTER_WAIT = (instructions.REGISTER_FENCE, instructions.KEEP_REGISTERS, instructions.RELEASE)  # that belong to a wait
 
 
 def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -95,9 +95,7 @@ def _with_last_waits_moved(statements: list[Stmt], parts: int) -> list[Stmt]:
 def _with_wait_moved(statements: list[Stmt], first: int, last: int, parts: int) -> list[Stmt] | None:
     """The statements, with the wait at ``last`` behind so many eighths of the exponentials behind ``first``; None where
     there are too few of them, or the wait may not cross what stands in between."""
-    behind = last + 1
-    while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in _AFTER_WAIT:
-        behind += 1
+    behind = behind_wait(statements, last)
     between = [_count_steps(node) for node in statements[first:last]]
     steps = max(between, default=0)
     if steps < PARTS:
@@ -109,6 +107,14 @@ def _with_wait_moved(statements: list[Stmt], first: int, last: int, parts: int) 
     before, element, after = _split(crossed[0], steps, steps * parts // PARTS)
     fence = instructions.scheduling_fence(element)
     return [*statements[:target], before, fence, *moved, after, *crossed[1:], *statements[behind:]]
+
+
+def behind_wait(statements: list[Stmt], wait: int) -> int:
+    """The index of the first statement behind a wait and the calls that belong to it."""
+    behind = wait + 1
+    while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in AFTER_WAIT:
+        behind += 1
+    return behind
 
 
 def _may_cross(moved: list[Stmt], crossed: list[Stmt]) -> bool:
